@@ -11,7 +11,7 @@ AGENTS := .agents
 DESCRIPTIONS := .descriptions
 PHOENIX := .phoenix
 
-.PHONY: demo test quick lint unit agents descriptions phoenix fleet torture bench bench-peers docs lock clean
+.PHONY: demo test quick lint unit agents descriptions chromium page phoenix fleet torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
@@ -30,7 +30,7 @@ lint: $(VENV)/ready
 	$(BIN)/lint-imports
 
 # Each of the processes that run tests would compile all of them, if one had not done so before.
-unit: $(VENV)/ready agents descriptions
+unit: $(VENV)/ready agents descriptions chromium
 	@[ -d tests/unit/__pycache__ ] || $(BIN)/pytest -n 0 --collect-only -q > /dev/null
 	$(BIN)/pytest
 
@@ -41,6 +41,10 @@ agents:
 # GitHub's own description of its interface, which tests/integration holds requests against.
 descriptions:
 	@tests/integration/npm/install $(DESCRIPTIONS)
+
+# A browser for tests/page, and what builds and judges the page.
+chromium:
+	@tests/page/install
 
 # What tests of SQLite itself do has no meaning there: they are left out by name. Hosts are network
 # and process namespaces: they need root, and say so where they are left out.
@@ -69,6 +73,11 @@ bench: $(VENV)/ready
 bench-peers: $(VENV)/ready
 	$(BIN)/python -m benchmarks peers
 
+# Builds the page's files anew: needs npm.
+page:
+	@tests/page/install
+	@cd web && npm run --silent check && npm run --silent build
+
 docs: $(VENV)/ready
 	$(BIN)/python -m docs.generate
 
@@ -88,4 +97,4 @@ lock:
 		--output-file deploy/requirements.lock
 
 clean:
-	rm -rf $(VENV) $(AGENTS) $(DESCRIPTIONS) $(PHOENIX) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(AGENTS) $(DESCRIPTIONS) web/node_modules $(PHOENIX) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

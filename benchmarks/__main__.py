@@ -11,6 +11,7 @@ import msgspec
 
 from benchmarks import (
     backlog,
+    browser,
     changes,
     commands,
     dispatching,
@@ -19,6 +20,7 @@ from benchmarks import (
     history,
     insights,
     loop_runners,
+    page,
     peers,
     programs,
     reading,
@@ -48,6 +50,8 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "insights": insights.measure,
     "servers": servers.measure,
     "schedulers": schedulers.measure,
+    "page": page.measure,
+    "browser": browser.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

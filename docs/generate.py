@@ -21,6 +21,8 @@ from hookline.points import POINTS, VARIABLES
 from hookline.sessions import prompts
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
 from hookline.surfaces.mcp.tools import SESSION, TOOLS
+from hookline.surfaces.web import description
+from hookline.surfaces.web.routes import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PAGES = (
     *("architecture.md", "cli.md", "configuration.md", "events.md", "mcp.md", "points.md"),
-    "sessions.md",
+    *("page.md", "sessions.md"),
 )
 _PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -44,13 +46,20 @@ def render(page: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Write the pages that are not current, or only name them."""
-    stale = [page for page in PAGES if render(page) != (HERE / page).read_text(encoding="utf-8")]
-    for page in stale:
-        print(f"docs/{page} {'is not current' if '--check' in argv else 'was written'}")
+    """Write the pages and files that are not current, or only name them."""
+    whole = {name: make() for name, make in FILES.items()}
+    now = {**{page: render(page) for page in PAGES}, **whole}
+    stale = [name for name, text in now.items() if text != _written(HERE / name)]
+    for name in stale:
+        print(f"docs/{name} {'is not current' if '--check' in argv else 'was written'}")
         if "--check" not in argv:
-            (HERE / page).write_text(render(page), encoding="utf-8")
+            (HERE / name).parent.mkdir(parents=True, exist_ok=True)
+            (HERE / name).write_text(now[name], encoding="utf-8")
     return 1 if stale and "--check" in argv else 0
+
+
+def _written(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -245,6 +254,27 @@ def configuration() -> str:
     return "\n".join(reference.sections(_table))
 
 
+# The API of the page
+
+
+def routes() -> str:
+    """Every address of the API."""
+    rows = [
+        (
+            _code(f"{route.method} {route.path}"),
+            "people" if route.decided else "all",
+            _cell(route.doc),
+        )
+        for route in ROUTES
+    ]
+    return _table(("address", "for", "what"), rows) + "\n"
+
+
+def api() -> str:
+    """The API as OpenAPI."""
+    return msgspec.json.format(msgspec.json.encode(description.openapi())).decode() + "\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "states": states,
     "transitions": transitions,
@@ -256,6 +286,12 @@ PARTS: dict[str, Callable[[], str]] = {
     "prompt-variables": prompt_variables,
     "tools": tools,
     "configuration": configuration,
+    "routes": routes,
+}
+# Files that are written as a whole.
+FILES: dict[str, Callable[[], str]] = {
+    "openapi.json": api,
+    "../web/src/api/schema.ts": description.typescript,
 }
 
 if __name__ == "__main__":

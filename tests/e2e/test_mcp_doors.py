@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Any
 
-from hookline.surfaces.mcp.http import HttpServer, server_config
+from hookline.surfaces.serving import HttpServer, server_config
 from tests.e2e.conftest import PATIENCE
 
 if TYPE_CHECKING:

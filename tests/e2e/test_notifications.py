@@ -60,6 +60,23 @@ def test_a_webhook_gets_everything_as_data(rig: Rig) -> None:
     ]
 
 
+def test_a_message_links_to_the_page(rig: Rig) -> None:
+    page = "https://hookline.example"
+    sections = {"digest": 0, "page": page}
+    rig.configure(rig.webhook(), notifications=sections)
+    task = rig.block()
+    (message,) = rig.messages()
+    assert message["link"] == f"{page}/#/tasks/{task}"
+    (sent,) = [each.said for each in rig.inbox.received]
+    assert sent["text"].splitlines()[-1] == f"  {page}/#/tasks/{task}"
+
+
+def test_an_address_of_the_page_that_is_none_is_reported(cli: Cli) -> None:
+    cli.configure("notifications: {page: 'javascript:alert(1)'}\n", trust=False)
+    (problem,) = cli("check", "--json").json["problems"]
+    assert (problem["code"], problem["line"]) == ("bad-url", 2)
+
+
 def test_a_server_is_reached_by_tls_after_other_hooks_were_called(rig: Rig, tmp_path: Path) -> None:
     """What commands leave out while they load must not be missing when a notification is sent."""
     context, certificate = certified(tmp_path)

@@ -26,6 +26,12 @@ def test_page_is_current(page: str) -> None:
     assert now == generate.render(page), "run `make docs`"
 
 
+@pytest.mark.parametrize("name", generate.FILES)
+def test_file_is_current(name: str) -> None:
+    now = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert now == generate.FILES[name](), "run `make docs`"
+
+
 def test_every_generated_part_stands_on_a_page() -> None:
     text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in generate.PAGES)
     assert sorted(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == sorted(generate.PARTS)

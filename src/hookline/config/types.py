@@ -368,6 +368,16 @@ class Notifications(_Section):
             extra={"reads": "duration"},
         ),
     ] = DIGEST
+    page: (
+        Annotated[
+            Text,
+            about(
+                "The address of `hookline serve`, such as https://hookline.example: messages link"
+                " to it."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class HostSettings(_Section):

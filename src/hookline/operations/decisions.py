@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -12,6 +12,8 @@ from hookline.domain.text.display import untrusted
 from hookline.domain.work.submissions import FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
+from hookline.hooks.builtin.gates.keepers import ReviewComment, comment_line
+from hookline.hooks.builtin.gates.people import MAX_COMMENT
 from hookline.hooks.verdicts import GateVerdict, Override, asked_person, record_override
 from hookline.operations.task_work import worker_of
 from hookline.pipeline import gate_verbs
@@ -21,6 +23,8 @@ from hookline.queries.gates import AFTER_MERGE, DECIDED, left_by_merge
 from hookline.tasks.verbs import check_text, optional_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
@@ -39,10 +43,42 @@ class PersonDecision(msgspec.Struct, rename="camel", frozen=True):
     comment: str | None
 
 
+class RemarkOnLine(NamedTuple):
+    """What a person says about a line of a diff; an `old` line was there before the change."""
+
+    path: str
+    line: int
+    text: str
+    old: bool = False
+
+
+def with_remarks(comment: str | None, remarks: Sequence[RemarkOnLine]) -> str | None:
+    """A comment with what is said about lines: all of it becomes what the agent is asked to fix."""
+    said = [_remark(each) for each in remarks if each.text.strip()]
+    whole = "\n".join([*([comment.strip()] if comment and comment.strip() else []), *said])
+    if len(whole) > MAX_COMMENT:
+        raise BadInput(f"a decision can have at most {MAX_COMMENT:,} characters of comments")
+    return whole or None
+
+
+def _remark(remark: RemarkOnLine) -> str:
+    text = f"(as it was before) {remark.text.strip()}" if remark.old else remark.text
+    return comment_line(ReviewComment(text, untrusted(remark.path), remark.line))
+
+
 def decide(
-    tx: Transaction, identifier: str, decision: str, *, by: str, comment: str | None
+    tx: Transaction,
+    identifier: str,
+    decision: str,
+    *,
+    by: str,
+    comment: str | None,
+    seen: str | None = None,
 ) -> PersonDecision:
-    """Send a person's decision to the gate that waits for it, and record it."""
+    """Send a person's decision to the gate that waits for it, and record it.
+
+    If they looked at the work before, `seen` is the commit that they saw.
+    """
     task = tx.graph.task(identifier)
     merge = left_by_merge(tx, task) if gate_verbs.run_of(tx, task.id) is None else None
     if merge is not None:  # a person accepts a merge that is done; nothing waits for that
@@ -51,6 +87,7 @@ def decide(
     else:
         run, asked = _question(tx, task)
         point, hook = asked.point, asked.hook
+        _refuse_unseen(task, asked, seen)
     comment = optional_text("comment", comment)
     wish = {"decision": decision, "by": by, "comment": comment}
     if merge is None:
@@ -64,6 +101,13 @@ def _refuse_undoing(task: Task, merge: Run, decision: str) -> None:
         why = f"{task.id} is merged: it can no longer be sent back"
         help = f"`git revert {merge.value['sha']}` undoes it; or add a task that fixes it"
         raise IllegalTransition(why, help=help)
+
+
+def _refuse_unseen(task: Task, asked: GateVerdict, seen: str | None) -> None:
+    head = asked.context.get("asksAbout")
+    if seen is not None and head is not None and head != seen:
+        why = f"the work on {task.id} has changed since you looked at it"
+        raise IllegalTransition(why, help="look at the changes again, then decide")
 
 
 # What a person has to do elsewhere, and how.

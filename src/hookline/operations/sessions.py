@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.config.task_types import belongs_in_worktree, claim_rule, skips_pr
+from hookline.domain.sessions.limits import BUDGETS, WHOLE, limit_problem
 from hookline.domain.sessions.model import SessionInput
 from hookline.errors import BadInput
 from hookline.sessions import starting
@@ -23,7 +24,7 @@ from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.work import begin_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hookline.app import App
     from hookline.domain.work.repository import Worktree
@@ -32,6 +33,18 @@ if TYPE_CHECKING:
 
 # The stop hooks that complete by a promise if no rule is configured.
 BELIEVING = ("checked", "default", "promise")
+
+
+def check_limits(limits: Mapping[str, float]) -> dict[str, float]:
+    """Limits by name; an unknown one, and one without room for anything, is an error."""
+    for name, value in limits.items():
+        if name not in BUDGETS:
+            raise BadInput(
+                f"there is no limit '{name[:40]}'", help=f"there is {', '.join(BUDGETS)}"
+            )
+        if (problem := limit_problem(name, value)) is not None:
+            raise BadInput(f"{name} {problem}")
+    return {name: int(value) if name in WHOLE else value for name, value in limits.items()}
 
 
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):

@@ -238,9 +238,14 @@ def _leave_queue(tx: Transaction, run: Run, asked: GateRequest) -> None:
             journal.write(tx, "run_signalled", waiting, {"name": TURN, "value": None})
 
 
+def queued(view: View) -> list[tuple[str, int]]:
+    """The runs in the queue, each with its position; the first may merge."""
+    places = ((run.run_id, view.runs.value(run.run_id, PLACE)) for run in open_runs(view, MERGE))
+    return sorted((each for each in places if each[1] is not None), key=lambda each: each[1])
+
+
 def _queued(view: View) -> list[str]:
-    places = {run.run_id: view.runs.value(run.run_id, PLACE) for run in open_runs(view, MERGE)}
-    return sorted((name for name in places if places[name] is not None), key=places.__getitem__)
+    return [run_id for run_id, _ in queued(view)]
 
 
 _VERBS: dict[str, Callable[[Transaction, Run, GateRequest], Any]] = {

@@ -71,8 +71,8 @@ class Feeds(Protocol):
     def waker(self, folder: str | None = None) -> AbstractContextManager[Waker]:
         """What waits for writes to the store, or to another folder."""
 
-    def wakeup(self) -> Wakeup:
-        """What waits for writes to the store inside an event loop."""
+    def wakeup(self, folder: str | None = None) -> Wakeup:
+        """What waits for writes to the store, or to another folder, inside an event loop."""
 
     def close(self) -> None:
         """Nobody tells or watches any more."""

@@ -48,6 +48,11 @@ async def with_iteration_changes(app: App, found: SessionReport) -> SessionRepor
     return found._replace(story=story)
 
 
+async def compared(app: App, change: Change | None, limit: int, task_id: str) -> Change | None:
+    """One change with its files, and up to `limit` of its diff."""
+    return await _Git(app).compared(change, limit, task_id)
+
+
 class _Git:
     """The project's repository, asked about recorded commits and trees."""
 

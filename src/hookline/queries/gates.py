@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 AFTER_MERGE = "after_merge"
+# What asks a person in the place of a gate, and is answered elsewhere.
+ELSEWHERE = frozenset({PEOPLE, FORGE, TRUST, BUDGET, AGENT})
 DECIDED = "gate_decided"
 NOT_RUN = (126, 127)
 # How many merges are searched for hooks that failed after them.

@@ -10,6 +10,7 @@ import msgspec
 from hookline.domain.events import FIRED as POINT_FIRED
 from hookline.domain.hooks.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.hooks.names import shown_hook
+from hookline.domain.sessions.model import COMPLETED
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
     from hookline.queries.merges import MergedWork
+    from hookline.queries.sessions import SessionFacts
 
 PASSED, FAILED, WAITS, SKIPPED, NONE = "passed", "failed", "waits", "skipped", "none"
 MERGED_RESULT, VALIDATION, STOP = "merged result", "validation", "stop"
@@ -120,6 +122,13 @@ def session_unproven(view: View, run: Run) -> str | None:
     if ended is not None and ended.rules:
         return why_unproven({PASSED if ended.passed == ended.rules else FAILED})
     return why_unproven({each.status for each in stop_proofs(view, run)})
+
+
+def only_claimed(view: View, known: SessionFacts) -> str | None:
+    """Why a completed session proves nothing; what gates look at next needs no proof yet."""
+    if known.status != COMPLETED or known.branch is not None:
+        return None
+    return session_unproven(view, view.runs.find(known.run_id))
 
 
 def stop_proofs(view: View, run: Run) -> list[Proof]:

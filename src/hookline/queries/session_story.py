@@ -39,6 +39,9 @@ class ToldTurn(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str]
     tokens: int
     usd: float | None
+    effect_id: str = ""
+    seq: int = 0
+    end_seq: int | None = None
 
 
 class CheckedRule(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -57,6 +60,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     seconds: float | None
     results: list[CheckedRule]
+    seq: int = 0
 
 
 class ToldDecision(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -74,6 +78,7 @@ class Fired(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     calls: list[Delivery]
     decision: ToldDecision | None
+    seq: int = 0
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +87,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     at: str
     text: str = ""
+    seq: int = 0
 
 
 Step = ToldTurn | Checked | Fired | Told
@@ -223,11 +229,12 @@ class _Reader:
             yield _turn(effect, value, at, duration)
         elif effect.kind == "validate":
             found = msgspec.convert(value.get("results", []), list[CheckedRule])
-            yield Checked(at=at, seconds=duration, results=found)
+            yield Checked(at=at, seconds=duration, results=found, seq=effect.requested_seq)
         elif effect.kind == "hook":
             yield from self._point(effect, value)
         elif effect.kind == "session":
-            yield from _told(effect, value)
+            for told in _told(effect, value):
+                yield msgspec.structs.replace(told, seq=effect.requested_seq)
 
     def whole(self, effect: JournalEffect) -> JournalEffect:
         """An effect with its large values, or with why they cannot be read."""
@@ -250,7 +257,13 @@ class _Reader:
         calls = [call for seq in found for call in self._view.calls.deliveries(seq)]
         decision = msgspec.convert(value, ToldDecision) if "action" in value else None
         if calls or decision is not None:
-            yield Fired(point=point, at=effect.requested_at, calls=calls, decision=decision)
+            yield Fired(
+                point=point,
+                at=effect.requested_at,
+                calls=calls,
+                decision=decision,
+                seq=effect.requested_seq,
+            )
 
 
 def _turn(
@@ -271,6 +284,9 @@ def _turn(
         files=value.get("filesModified", []),
         tokens=usage.tokens,
         usd=usage.usd,
+        effect_id=effect.effect_id,
+        seq=effect.requested_seq,
+        end_seq=effect.resolved_seq,
     )
 
 

@@ -340,3 +340,13 @@ def unlink(tx: Transaction, from_id: str, to_id: str) -> Edge:
     data = {"edgeId": t.edge_id(source.id, target.id), "fromId": source.id, "toId": target.id}
     tx.append("dependency_removed", source.id, data)
     return Edge(source.id, target.id)
+
+
+def relink(
+    tx: Transaction, from_id: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()
+) -> None:
+    """Change what a task depends on, all or nothing."""
+    for each in remove:
+        unlink(tx, from_id, each)
+    for each in add:
+        link(tx, from_id, each)

@@ -58,11 +58,19 @@ def _folder(environ: Mapping[str, str]) -> str | None:
         return None
 
 
-def _callers(folder: str | None) -> Iterator[dict[str, str]]:
-    """The agents and hooks of this very project above this process, the nearest first."""
+def started_by_agent(pid: int, folder: str) -> bool:
+    """Whether a process is an agent or a hook of a project, or has one of these above it."""
+    return any(_callers(folder, pid))
+
+
+def _callers(folder: str | None, pid: int | None = None) -> Iterator[dict[str, str]]:
+    """The agents and hooks of this very project above this process, the nearest first.
+
+    Of another process, it is looked at itself, too.
+    """
     if folder is None:
         return
-    for variables in _ancestors():
+    for variables in _ancestors(os.getppid() if pid is None else pid):
         found = {name: value for name, _, value in variables if name in _IDENTITY}
         if names_agent(found) and _is_same(found.pop("HOOKLINE_DIR", ""), folder):
             yield {**found, "HOOKLINE_DIR": folder}
@@ -76,9 +84,8 @@ def _is_same(named: str, folder: str) -> bool:
         return False
 
 
-def _ancestors() -> Iterator[list[tuple[str, str, str]]]:
-    """The variables of the processes above this one, the nearest first."""
-    pid = os.getppid()
+def _ancestors(pid: int) -> Iterator[list[tuple[str, str, str]]]:
+    """The variables of a process and of those above it, the nearest first."""
     for _ in range(MAX_ANCESTORS):
         if pid <= 1:
             break

@@ -79,11 +79,11 @@ class FileFeed:
 
         return Waker(folder or self._folder)
 
-    def wakeup(self) -> AsyncWaker:
+    def wakeup(self, folder: str | None = None) -> AsyncWaker:
         from hookline.adapters.feeds.bus import Waker
         from hookline.adapters.feeds.wakeup import AsyncWaker  # imports asyncio
 
-        return AsyncWaker(Waker(self._folder))
+        return AsyncWaker(Waker(folder or self._folder))
 
     def close(self) -> None:
         for run_id in list(self._files):

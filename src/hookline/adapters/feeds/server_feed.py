@@ -80,10 +80,10 @@ class ServerFeed(FileFeed):
     def waker(self, folder: str | None = None) -> AbstractContextManager[Waker]:
         return super().waker(folder) if folder is not None else self._waker()
 
-    def wakeup(self) -> AsyncWaker:
+    def wakeup(self, folder: str | None = None) -> AsyncWaker:
         from hookline.adapters.feeds.wakeup import AsyncWaker  # imports asyncio
 
-        return AsyncWaker(self._waker())
+        return AsyncWaker(self._waker())  # what is told is in the store as well
 
     def rows(self, script: bytes, run_id: str, *values: int) -> list[Any]:
         """What a statement about a run finds."""

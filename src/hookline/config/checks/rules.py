@@ -24,6 +24,7 @@ from hookline.domain.schedule import check_zone, read_quiet
 from hookline.domain.sessions.validation import pattern_problem, rule_from
 from hookline.domain.store_urls import EMBEDDED, read_store_url
 from hookline.errors import BadInput, BrokenPlugin
+from hookline.hooks.kinds.http import url_problem
 from hookline.plugins import DRIVERS, FORGES, SCHEDULERS, ExtensionPoint
 
 if TYPE_CHECKING:
@@ -96,6 +97,9 @@ def _notifications(given: Notifications, node: Mapping, report: Problems) -> Non
             check(value.text)
         except BadInput as problem:
             report.error("bad-hours", value.mark, problem.message, help=problem.help or "")
+    page = node.get("page")
+    if isinstance(page, Scalar) and not is_null(page) and (wrong := url_problem(page.text)):
+        report.error("bad-url", page.mark, wrong[0], help="such as https://hookline.example")
     if zone is not None and quiet is None:
         message = "'timezone' has no effect without 'quiet'"
         report.warning("no-effect", node.pairs["timezone"].key.mark, message)

@@ -245,3 +245,19 @@ def _quality(progress: Progress, passed: int | None, total: int | None) -> tuple
     # Rules that are no longer there cannot be what got worse.
     best = passed if best is None else max(passed, min(best, total))
     return best, progress.worse + 1 if passed < best else 0
+
+
+# How much a session may be allowed.
+MOST = {"iterations": 1_000_000, "tokens": 10**15}
+WHOLE = frozenset(MOST)
+
+
+def limit_problem(name: str, value: float) -> str | None:
+    """What is wrong with a limit, after its name; each must leave room for something."""
+    if not math.isfinite(value):
+        return "must be a number"
+    if name in MOST and value > MOST[name]:
+        return f"must be at most {MOST[name]:,}"
+    if name in WHOLE and (value < 1 or value != int(value)):
+        return "must be at least 1"
+    return "must be more than 0" if value <= 0 else None

@@ -71,7 +71,7 @@ class Sender:
             key=f"{self.recorder.store.id}-{number}",
             at=tx.now,
             project=self._project,
-            messages=tuple(message_of(_event_of(tx, each)) for each in calls),
+            messages=tuple(message_of(_event_of(tx, each), self.rules.page) for each in calls),
         )
         said = msgspec.json.encode(content).decode()
         tx.outbox.compose(number, hook, seconds(tx.now), said, calls)

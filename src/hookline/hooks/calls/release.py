@@ -17,13 +17,15 @@ class OutboxRules(NamedTuple):
     """What decides about notifications besides the store.
 
     `find` is the hook of a name. `held_back` is why a hook may not run now, or may come back.
-    `is_free` says whether the holder of a lease is gone.
+    `is_free` says whether the holder of a lease is gone. `page` is the address of the
+    page, to which messages link.
     """
 
     schedule: Schedule
     find: Callable[[str], Hook | None]
     held_back: Callable[[str], str | None]
     is_free: Callable[[str, float], bool]
+    page: str | None = None
 
 
 def next_due(

@@ -91,6 +91,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "prune": ("project.prune", "COMMANDS", "remove the details of old, finished work"),
         "hosts": ("project.hosts", "HOST_COMMANDS", "show and drain machines that share a store"),
         "store": ("project.store", "STORE_COMMANDS", "move the store to a server, or back"),
+        "serve": ("project.serve", "COMMANDS", "show this project on a page in your browser"),
         "telemetry": (
             "project.telemetry",
             "TELEMETRY_COMMANDS",

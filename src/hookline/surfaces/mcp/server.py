@@ -13,9 +13,10 @@ from mcp.server.lowlevel import Server
 
 from hookline.domain.text.cleaning import typed_value
 from hookline.errors import HooklineError
+from hookline.surfaces.courier import Courier
 from hookline.surfaces.mcp.arguments import read, schema_of
 from hookline.surfaces.mcp.tools import LOOP, chosen
-from hookline.surfaces.mcp.visit import Courier, in_session, opened, signed
+from hookline.surfaces.mcp.visit import in_session, note, opened, signed
 from hookline.tasks.loops import LoopLimit
 from hookline.trust.people import as_called
 from hookline.version import __version__
@@ -82,7 +83,7 @@ class Desk:
         self._in_session = in_session(self._environ)
         self._tools = chosen(tools or ("session" if self._in_session else "all"))
         self._commands = commands
-        self._courier = Courier()
+        self._courier = Courier(note)
 
     @property
     def instructions(self) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.timestamps import seconds
 from hookline.hooks.calls.release import OutboxRules, next_due
-from hookline.wiring.project.configured import schedule
+from hookline.wiring.project.configured import page_address, schedule
 from hookline.wiring.running.hosts import is_free
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def is_anything_due(app: App) -> bool:
 def outbox_rules(app: App) -> OutboxRules:
     """What decides when notifications of a project are sent."""
     free, held = partial(is_free, app.owner, app.store.time), partial(held_back, app)
-    return OutboxRules(schedule(app.settings, app.trust), app.scopes.find, held, free)
+    times, page = schedule(app.settings, app.trust), page_address(app.settings, app.trust)
+    return OutboxRules(times, app.scopes.find, held, free, page)
 
 
 def held_back(app: App, hook: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BROKEN, UNTRUSTED, BadInput, Untrusted
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
@@ -149,12 +149,22 @@ def schedule(settings: Settings | None, trust: Trust | None) -> Schedule:
 
     if settings is None:
         return Schedule()
-    found = settings.users_notifications if _is_untrusted(trust) else settings.notifications
+    found = _notifications(settings, trust)
     try:
         quiet = read_quiet(found["quiet"], found.get("timezone")) if "quiet" in found else None
     except BadInput:  # `check` has reported it, and runs are refused
         quiet = None
     return Schedule(quiet, found.get("digest", Schedule().digest))
+
+
+def page_address(settings: Settings | None, trust: Trust | None) -> str | None:
+    """The address of the page; a repository that is not trusted has no say in it."""
+    found = _notifications(settings, trust).get("page") if settings is not None else None
+    return str(found) if found is not None else None
+
+
+def _notifications(settings: Settings, trust: Trust | None) -> Mapping[str, Any]:
+    return settings.users_notifications if _is_untrusted(trust) else settings.notifications
 
 
 def types(

@@ -7,6 +7,7 @@ is one line without control characters, however it is shown.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -25,7 +26,7 @@ LONGEST = 500
 
 
 class Message(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, kw_only=True):
-    """One thing that a person is told: an event of the log."""
+    """One thing that a person is told: an event of the log; `link` is where the page shows it."""
 
     seq: int
     at: str
@@ -37,6 +38,7 @@ class Message(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, k
     command: str = ""
     outcome: str | None = None
     reason: str | None = None
+    link: str = ""
 
 
 class Content(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, kw_only=True):
@@ -63,15 +65,39 @@ class Content(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True, k
         return "\n".join([*lines, *([f"and {left} more: hookline attention"] if left > 0 else [])])
 
 
-def message_of(event: Event) -> Message:
-    """What an event of the log tells a person."""
+def message_of(event: Event, page: str | None = None) -> Message:
+    """What an event of the log tells a person; with the address of the page, where it shows it."""
     fields = {field.encode_name: field.name for field in msgspec.structs.fields(Message)}
     said: dict[str, Any] = {
         fields[name]: untrusted(value, LONGEST) if isinstance(value, str) else value
         for name, value in event.data.items()
         if name in fields
     }
-    return Message(**{**said, "seq": event.seq, "at": event.timestamp, "type": event.type})
+    made = Message(**{**said, "seq": event.seq, "at": event.timestamp, "type": event.type})
+    link = "" if page is None else f"{page.rstrip('/')}/#{_place(made)}"
+    return msgspec.structs.replace(made, link=link)
+
+
+# Where the page shows what waits, by its kind; everything else is in the list of what waits.
+_PLACES = {
+    "session": "sessions",
+    "limit": "sessions",
+    "task": "tasks",
+    "gate": "tasks",
+    "gates": "tasks",
+    "merged": "tasks",
+    "after_merge": "tasks",
+    "run": "runs",
+    "breakpoint": "runs",
+    "hook": "hooks",
+    "dead_call": "hooks",
+}
+
+
+def _place(message: Message) -> str:
+    place = _PLACES.get(message.kind)
+    name = message.id.partition(" ")[0] if message.kind == "breakpoint" else message.id
+    return f"/{place}/{quote(name, safe='')}" if place is not None else "/attention"
 
 
 def sample_for(hook: Hook, now: str) -> Event:
@@ -99,4 +125,4 @@ def _about(message: Message) -> str:
 def _lines(message: Message) -> list[str]:
     """A message never begins with a sign that a program could take for an option."""
     said = message.message.lstrip("-") or f"{message.kind} {message.id}"
-    return [said, f"  {message.command}"] if message.command else [said]
+    return [said, *(f"  {each}" for each in (message.command, message.link) if each)]

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.runs import model as runs
-from hookline.domain.runs.model import TERMINAL
-from hookline.errors import BadInput, IllegalTransition
+from hookline.errors import BadInput
 from hookline.flows import control
 from hookline.flows.called_runs import all_open_called
 from hookline.flows.outcomes import CONTROLS
-from hookline.pipeline.checked_work import CHECKING_FLOWS
+from hookline.operations import runs as operations
 from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flows.show import tell
 from hookline.surfaces.cli.flows.watch import foreground
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, note, untrusted
 from hookline.surfaces.cli.values import parse_json
-from hookline.trust.people import refuse_agents
-from hookline.wiring.calling.calls import owner_of
-from hookline.wiring.running.flows import flow_finder, remember_typed, renew_typed
+from hookline.wiring.running.flows import flow_finder, remember_typed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction
 
 # How long a living process is given to take a signal; it does so between two steps of the flow.
@@ -47,25 +41,12 @@ def _reason_arguments(p: ArgumentParser) -> None:
     p.add_argument("--reason", metavar="R", help="why")
 
 
-def _steered(app: App, identifier: str) -> Run:
-    """The run that a command steers; an agent may not steer what checks its work."""
-    with app.read() as view:
-        run = view.runs.find(identifier)
-    if run.flow in CHECKING_FLOWS:
-        refuse_agents(os.environ, f"flow control of a {run.flow}")
-    return run
-
-
 def _control(name: str, args: Namespace) -> None:
     with writing() as app:
-        run = _steered(app, args.run)
-        reason = args.reason or f"{_PAST[name]} by hand"
-        if not app.change(control.control, owner_of(app), run.run_id, name, reason):
+        run = operations.steered(app, args.run)
+        if not operations.control_run(app, run.run_id, name, args.reason):
             _await_holder(app, run.run_id)
         tell(args, app, run.run_id)
-
-
-_PAST = {"cancel": "cancelled", "pause": "paused", "stop": "stopped"}
 
 
 def _await_holder(app: App, run_id: str) -> None:
@@ -91,7 +72,7 @@ def _signal_arguments(p: ArgumentParser) -> None:
 def _signal(args: Namespace) -> None:
     value = parse_json(args.value, "--value")
     with writing() as app:
-        app.change(control.send, _steered(app, args.run).run_id, args.name, value)
+        app.change(control.send, operations.steered(app, args.run).run_id, args.name, value)
         with app.read() as view:
             run = view.runs.find(args.run)
         sent = {"runId": run.run_id, "signal": args.name, "status": run.status}
@@ -101,15 +82,8 @@ def _signal(args: Namespace) -> None:
 
 def _resume(args: Namespace) -> int:
     with writing() as app:
-        run = _steered(app, args.run)
-        if run.status in TERMINAL:
-            help = f"`hookline flow rerun {run.run_id} --from STEP` runs it again"
-            raise IllegalTransition(f"{run.run_id} is {run.status}", help=help)
-        renew_typed(app, run)
-        with app.read() as view:
-            found = [run, *all_open_called(view, run.run_id)]
-        if any(each.status == runs.PAUSED for each in found):
-            app.change(control.resume, run.run_id)
+        run = operations.steered(app, args.run)
+        operations.resume(app, run)
         return foreground(args, app, run.run_id)
 
 
@@ -124,7 +98,7 @@ def _rerun_arguments(p: ArgumentParser) -> None:
 
 def _rerun(args: Namespace) -> int:
     with writing() as app:
-        run = _steered(app, args.run)
+        run = operations.steered(app, args.run)
         with app.read() as view:
             origin = control.trace_back(view, run, args.step)
         flow = flow_finder(app).find_of(origin.run)

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.runs.model import ERROR, OK, Resolution, effect_key
 from hookline.errors import BadInput
-from hookline.flows import journal
-from hookline.pipeline.checked_work import CHECKING_FLOWS
+from hookline.operations.runs import post
 from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flows.show import effect_json, effect_line
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, report, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json, read_text
-from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-    from hookline.app import App
-    from hookline.domain.runs.model import Run
-    from hookline.ports.store import Transaction
 
 
 def _list_arguments(p: ArgumentParser) -> None:
@@ -68,21 +61,6 @@ def _post(args: Namespace) -> None:
             return
         report(f"{run.run_id}: {untrusted(args.effect)} is {args.status}")
         next_step(f"hookline orchestrate {run.run_id}")
-
-
-def post(app: App, run_id: str, effect_id: str, resolution: Resolution) -> Run:
-    """Record the result of an effect; whoever advances the run continues with it."""
-
-    def record(tx: Transaction) -> Run:
-        run = tx.runs.find(run_id)
-        if tx.runs.effect(run, effect_id).kind == "breakpoint":
-            refuse_agents(os.environ, "effect post to a breakpoint")
-        if run.flow in CHECKING_FLOWS:  # an agent must not write its own verdict
-            refuse_agents(os.environ, f"effect post to a {run.flow}")
-        journal.resolve(tx, run, effect_id, resolution, app.blobs)
-        return run
-
-    return app.change(record)
 
 
 def _value(args: Namespace) -> Any:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.insights import PARTS, Selection
-from hookline.domain.timestamps import past
 from hookline.errors import BadInput
 from hookline.queries.insights.csv import csv_of_all, csv_text
 from hookline.queries.insights.read import insight_facts, insights
+from hookline.queries.insights.selecting import Wished, selected
 from hookline.queries.insights.tables import TABLES
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.insights.lines import show_facts, show_table
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
+    from hookline.domain.insights import Selection
 
 
 def _arguments(p: ArgumentParser) -> None:
@@ -38,7 +38,8 @@ def _arguments(p: ArgumentParser) -> None:
 
 def _insights(args: Namespace) -> None:
     with reading() as app:
-        asked = _selection(args, app.store.now())
+        wished = Wished(args.since, args.until, args.type, args.agent, args.by)
+        asked = selected(wished, app.store.now())
         if args.rows is not None:
             _tell_rows(args, app, asked)
             return
@@ -76,16 +77,6 @@ def _condition(text: str) -> tuple[str, str]:
     if not sign:
         raise BadInput(f"{text[:80]!r} is not COLUMN=VALUE", help="write `--rows gate=lint`")
     return name, value
-
-
-def _selection(args: Namespace, now: str) -> Selection:
-    names = [name for name in args.by.replace(",", " ").split() if name]
-    for name in names:
-        if name not in PARTS:
-            raise BadInput(f"cannot split by '{name[:80]}'", help="there are week, type and agent")
-    since, until = (None if each is None else past(each, now) for each in (args.since, args.until))
-    by = tuple(part for part in PARTS if part in names)
-    return Selection(since=since, until=until, type=args.type, agent=args.agent, by=by)
 
 
 COMMANDS = {"insights": Command("show how work goes, and what would help", _arguments, _insights)}

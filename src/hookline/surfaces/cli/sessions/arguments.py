@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions.limits import BUDGETS
+from hookline.domain.sessions.limits import BUDGETS, limit_problem
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import run_of_folder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-MOST = {"iterations": 1_000_000, "tokens": 10**15}
 
 
 def session_argument(p: ArgumentParser, *, obvious: str | None = None) -> None:
@@ -43,13 +40,7 @@ def given_limits(args: Namespace) -> dict[str, float]:
     """The limits that were typed; each must leave room for something."""
     limits = {name: value for name in BUDGETS if (value := getattr(args, name)) is not None}
     for name, value in limits.items():
-        least = 1 if isinstance(value, int) else 0
-        help = f"such as --{name} 10; leave it out for what hookline.yaml says"
-        if name in MOST and value > MOST[name]:
-            raise BadInput(f"--{name} must be at most {MOST[name]:,}", help=help)
-        if not math.isfinite(value):
-            raise BadInput(f"--{name} must be a number", help=help)
-        if value < least or not value:
-            rule = "at least 1" if least else "more than 0"
-            raise BadInput(f"--{name} must be {rule}", help=help)
+        if (problem := limit_problem(name, value)) is not None:
+            help = f"such as --{name} 10; leave it out for what hookline.yaml says"
+            raise BadInput(f"--{name} {problem}", help=help)
     return limits

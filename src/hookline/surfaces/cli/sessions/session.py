@@ -13,7 +13,7 @@ from hookline.domain.sessions import model as sessions
 from hookline.domain.text.terminal import clean, padded, plural, size, thousands, took, width
 from hookline.domain.timestamps import seconds
 from hookline.queries import sessions as queries
-from hookline.queries.proofs import session_unproven
+from hookline.queries.proofs import only_claimed, session_unproven
 from hookline.queries.pruned import GONE
 from hookline.queries.session_details import session_details
 from hookline.queries.sessions import facts, known_session, next_command
@@ -72,10 +72,8 @@ class _Listed(NamedTuple):
 
 
 def _listed(view: View, run: Run) -> _Listed:
-    """What gates look at next needs no proof yet."""
     known = facts(view, run)
-    is_own = known.status == sessions.COMPLETED and known.branch is None
-    return _Listed(known, is_own and session_unproven(view, run) is not None)
+    return _Listed(known, only_claimed(view, known) is not None)
 
 
 def _lines(found: Sequence[_Listed]) -> Iterator[str]:

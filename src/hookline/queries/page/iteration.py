@@ -1,0 +1,206 @@
+"""One iteration of a session in full: what was told, said, checked, called and decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.timestamps import seconds
+from hookline.errors import BadInput
+from hookline.queries.page.shown import CallRow, Shown, Text, call_row, text
+from hookline.queries.session_details import EndedIteration
+from hookline.queries.session_story import (
+    Checked,
+    CheckedRule,
+    Fired,
+    Told,
+    ToldDecision,
+    ToldTurn,
+    chapters,
+)
+from hookline.sessions.names import find
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.app import App
+    from hookline.ports.feeds import FeedRecord
+    from hookline.ports.store import View
+    from hookline.queries.session_story import Step
+
+# So much of a session's feed is searched for the tools of a turn.
+MAX_FEED = 4 * 1024 * 1024
+
+
+class ToolUse(Shown):
+    """A tool that an agent used, as far as what it said is still there."""
+
+    at: str
+    name: str
+    detail: str
+    ok: bool | None
+    seconds: float | None
+
+
+class TurnStep(Shown, tag_field="kind", tag="turn"):
+    """A turn of the agent: the exact bytes that it was told, and what it said."""
+
+    effect_id: str
+    at: str
+    seconds: float | None
+    prompt: Text
+    text: Text
+    error: str | None
+    tools: int
+    used: list[ToolUse]
+    files: list[str]
+    tokens: int
+    usd: float | None
+    seq: int
+    end_seq: int | None
+
+
+class ChecksStep(Shown, tag_field="kind", tag="checks"):
+    """The validation rules and their results."""
+
+    at: str
+    seconds: float | None
+    results: list[CheckedRule]
+    seq: int
+
+
+class PointStep(Shown, tag_field="kind", tag="point"):
+    """A hook point, the calls of its hooks, and what they decided together."""
+
+    point: str
+    at: str
+    calls: list[CallRow]
+    decision: ToldDecision | None
+    seq: int
+
+
+class ToldStep(Shown, tag_field="kind", tag="told"):
+    """Something else: outputs that were delivered, a message, a wait, an ending."""
+
+    title: str
+    at: str
+    text: Text
+    seq: int
+
+
+class IterationPage(Shown):
+    """One part of a session; `diff` is where the API has what it changed."""
+
+    run_id: str
+    chapter: int
+    iteration: int | None
+    began: str | None
+    ended: EndedIteration | None
+    steps: list[TurnStep | ChecksStep | PointStep | ToldStep]
+    previous: int | None
+    next: int | None
+    diff: str | None
+
+
+def iteration_page(app: App, name: str, chapter: int) -> IterationPage:
+    """One part of a session in full."""
+    with app.read() as view:
+        run = find(view, name)
+        found = next(chapters(view, run, app.blobs, chapter - 1), None) if chapter > 0 else None
+        if found is None or chapter > run.chapter:
+            raise BadInput(f"{run.run_id} has no part {chapter}", help="it is counted from 1")
+        place = f"/api/sessions/{run.run_id}/iterations/{chapter}"
+        used = tools_used(app, run.run_id)
+        return IterationPage(
+            run_id=run.run_id,
+            chapter=chapter,
+            iteration=found.iteration,
+            began=found.began,
+            ended=found.ended,
+            steps=[_step(view, step, place, used) for step in found.steps],
+            previous=chapter - 1 if chapter > 1 else None,
+            next=chapter + 1 if chapter < run.chapter else None,
+            diff=f"{place}/diff",
+        )
+
+
+def effect_text(app: App, name: str, chapter: int, effect_id: str, part: str) -> str:
+    """All that an agent was told in a turn (`prompt`), or said (`text`)."""
+    with app.read() as view:
+        run = find(view, name)
+        found = next(chapters(view, run, app.blobs, chapter - 1), None) if chapter > 0 else None
+        for step in found.steps if found is not None else ():
+            if isinstance(step, ToldTurn) and step.effect_id == effect_id:
+                return step.prompt if part == "prompt" else step.text
+            if isinstance(step, Told) and f"{step.seq}" == effect_id:
+                return step.text
+    raise BadInput(f"{run.run_id} has no such text")
+
+
+def _step(
+    view: View, step: Step, place: str, used: list[ToolUse]
+) -> TurnStep | ChecksStep | PointStep | ToldStep:
+    if isinstance(step, ToldTurn):
+        return _turn(step, f"{place}/texts/{step.effect_id}", used)
+    if isinstance(step, Checked):
+        return ChecksStep(at=step.at, seconds=step.seconds, results=step.results, seq=step.seq)
+    if isinstance(step, Fired):
+        calls = [call_row(view, each) for each in step.calls]
+        return PointStep(
+            point=step.point, at=step.at, calls=calls, decision=step.decision, seq=step.seq
+        )
+    whole = text(step.text, f"{place}/texts/{step.seq}/text")
+    return ToldStep(title=step.title, at=step.at, text=whole, seq=step.seq)
+
+
+def _turn(turn: ToldTurn, place: str, used: list[ToolUse]) -> TurnStep:
+    until = None if turn.seconds is None else seconds(turn.at) + turn.seconds
+    own = [each for each in used if _is_within(each, seconds(turn.at), until)]
+    return TurnStep(
+        effect_id=turn.effect_id,
+        at=turn.at,
+        seconds=turn.seconds,
+        prompt=text(turn.prompt, f"{place}/prompt"),
+        text=text(turn.text, f"{place}/text"),
+        error=turn.error,
+        tools=turn.tools,
+        used=own,
+        files=turn.files,
+        tokens=turn.tokens,
+        usd=turn.usd,
+        seq=turn.seq,
+        end_seq=turn.end_seq,
+    )
+
+
+def _is_within(use: ToolUse, begin: float, end: float | None) -> bool:
+    at = seconds(use.at)
+    return begin <= at and (end is None or at <= end)
+
+
+def tools_used(app: App, run_id: str) -> list[ToolUse]:
+    """The tools that a session's agent used, as far as its feed is still there."""
+    return _tools(app.feeds.reader(run_id, tail=MAX_FEED).new())
+
+
+def _tools(records: Iterable[FeedRecord]) -> list[ToolUse]:
+    """Each tool with its result, which comes after it, if it came."""
+    found: list[ToolUse] = []
+    open_since: list[int] = []
+    for record in records:
+        data = record["data"]
+        if record["type"] != "agent":
+            continue
+        if data.get("type") == "tool":
+            open_since.append(len(found))
+            name, detail = str(data.get("name", "")), str(data.get("detail", ""))
+            at = str(record["timestamp"])
+            found.append(ToolUse(at=at, name=name, detail=detail, ok=None, seconds=None))
+        elif data.get("type") == "tool_result" and open_since:
+            place = open_since.pop(0)
+            took = seconds(str(record["timestamp"])) - seconds(found[place].at)
+            found[place] = msgspec.structs.replace(
+                found[place], ok=bool(data.get("ok", True)), seconds=took
+            )
+    return found

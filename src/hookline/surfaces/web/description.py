@@ -1,0 +1,169 @@
+"""The description of the API: OpenAPI and TypeScript, both from the types of its routes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.surfaces.web.answers import RefusedAnswer
+from hookline.surfaces.web.routes import LINES, POST, ROUTES, Route
+from hookline.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_REF = "#/components/schemas/"
+_PART = re.compile(r"\{(\w+)\}")
+_NUMBERS = frozenset({"chapter", "seq", "call"})
+_PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
+
+
+def openapi() -> dict[str, Any]:
+    """The API as OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Hookline", "version": __version__},
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas(),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def schemas() -> dict[str, Any]:
+    """The JSON Schema of every type. What an answer always has is required, defaults or not."""
+    types = [each for route in ROUTES for each in (route.answer, route.takes) if each is not None]
+    _, found = msgspec.json.schema_components(
+        [*types, RefusedAnswer], ref_template=f"{_REF}{{name}}"
+    )
+    taken = {route.takes.__name__ for route in ROUTES} | {"LineComment"}
+    sparse = _sparse([*types, RefusedAnswer])
+    for name, schema in found.items():
+        if "description" in schema:
+            schema["description"] = " ".join(schema["description"].split())
+        if schema.get("type") == "object" and name not in taken | sparse and "properties" in schema:
+            schema["required"] = list(schema["properties"])
+    return dict(sorted(found.items()))
+
+
+def _sparse(types: list[type[msgspec.Struct]]) -> set[str]:
+    """The types that leave out what has its default."""
+    left, seen = list(types), set()
+    while left:
+        kind = left.pop()
+        if kind in seen:
+            continue
+        seen.add(kind)
+        for field in msgspec.inspect.type_info(kind).fields:  # type: ignore[attr-defined]
+            left += _structs(field.type)
+    return {each.__name__ for each in seen if each.__struct_config__.omit_defaults}
+
+
+def _structs(found: Any) -> Iterator[type[msgspec.Struct]]:
+    if isinstance(found, msgspec.inspect.StructType):
+        yield found.cls
+    for name in ("item_type", "value_type"):
+        if (inner := getattr(found, name, None)) is not None:
+            yield from _structs(inner)
+    for inner in getattr(found, "types", ()):
+        yield from _structs(inner)
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    told: dict[str, Any] = {"operationId": route.name, "summary": route.doc}
+    if parameters := [*_in_path(route), *_in_query(route)]:
+        told["parameters"] = parameters
+    if route.method == POST:
+        told["requestBody"] = {"content": {"application/json": {"schema": _ref(route.takes)}}}
+    schema = {"type": "string"} if route.answer is None else _ref(route.answer)
+    content = route.content.partition(";")[0]
+    told["responses"] = {
+        "200": {"description": "The answer.", "content": {content: {"schema": schema}}},
+        "default": {
+            "description": "Why it was refused.",
+            "content": {"application/json": {"schema": _ref(RefusedAnswer)}},
+        },
+    }
+    if route.decided:
+        told["description"] = "Only a person can do this."
+    return told
+
+
+def _in_path(route: Route) -> Iterator[dict[str, Any]]:
+    for name in _PART.findall(route.path):
+        schema = {"type": "integer" if name in _NUMBERS else "string"}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _in_query(route: Route) -> Iterator[dict[str, Any]]:
+    if route.method == POST:
+        return
+    _, found = msgspec.json.schema_components([route.takes], ref_template=f"{_REF}{{name}}")
+    for name, schema in found[route.takes.__name__]["properties"].items():
+        yield {"name": name, "in": "query", "schema": schema}
+
+
+def _ref(kind: type[msgspec.Struct]) -> dict[str, str]:
+    return {"$ref": f"{_REF}{kind.__name__}"}
+
+
+# TypeScript
+
+
+def typescript() -> str:
+    """The types of the API, and a table of its addresses."""
+    lines = ["// Written by `python -m docs.generate` from the Python types: do not edit.", ""]
+    for name, schema in schemas().items():
+        lines += [*_interface(name, schema), ""]
+    lines += ["/** Every address of the API: its method, what it takes, and what it answers. */"]
+    lines += ["export interface Routes {"]
+    for route in ROUTES:
+        answer = "string" if route.answer is None else route.answer.__name__
+        many = " | lines" if route.content == LINES else ""
+        lines += [
+            f"  /** {route.method} {route.path}: {route.doc}{many} */",
+            f"  {route.name}: {{ takes: {route.takes.__name__}; answers: {answer} }};",
+        ]
+    return "\n".join([*lines, "}", ""])
+
+
+def _interface(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    if text := schema.get("description"):
+        yield f"/** {text} */"
+    yield f"export interface {name} {{"
+    required = schema.get("required", ())
+    for field, kind in schema.get("properties", {}).items():
+        yield f"  {field}{'' if field in required else '?'}: {_type(kind)};"
+    yield "}"
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        return str(schema["$ref"]).removeprefix(_REF)
+    if "anyOf" in schema:
+        return " | ".join(dict.fromkeys(_type(each) for each in schema["anyOf"]))
+    if "enum" in schema:
+        return " | ".join(msgspec.json.encode(each).decode() for each in schema["enum"])
+    kind = schema.get("type")
+    if kind == "array":
+        return _array(schema)
+    if kind == "object":
+        inner = schema.get("additionalProperties")
+        return f"Record<string, {_type(inner) if isinstance(inner, dict) else 'unknown'}>"
+    if kind == "null":
+        return "null"
+    return _PLAIN.get(str(kind), "unknown")
+
+
+def _array(schema: Mapping[str, Any]) -> str:
+    if "prefixItems" in schema:
+        return f"[{', '.join(_type(each) for each in schema['prefixItems'])}]"
+    inner = _type(schema.get("items") or {})
+    return f"({inner})[]" if " | " in inner else f"{inner}[]"

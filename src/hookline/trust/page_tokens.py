@@ -1,0 +1,54 @@
+"""The tokens of a project's page, in the user's own folder: of a person, a viewer and agents."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+
+import msgspec
+
+from hookline.digest import sha256
+from hookline.errors import Untrusted
+from hookline.files import text_of
+from hookline.trust.private import read_private, write_private
+
+FOLDER = "page"
+PERSON, VIEWER, AGENT = "person", "viewer", "agent"
+
+
+class PageTokens(msgspec.Struct, frozen=True):
+    """Who brings which token: a person decides, a viewer sees, an agent uses tools."""
+
+    person: str
+    viewer: str
+    agent: str
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """The role of each token."""
+        return {self.person: PERSON, self.viewer: VIEWER, self.agent: AGENT}
+
+
+def page_tokens(home: str, root: str, *, renew: bool = False) -> PageTokens:
+    """The tokens of a project; new ones if there are none, or if they are to be replaced."""
+    name = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
+    path = os.path.join(home, FOLDER, f"{name}.json")
+    found = None if renew else _read(path)
+    if found is None:
+        found = PageTokens(*(secrets.token_urlsafe(32) for _ in range(3)))
+        write_private(path, msgspec.json.encode(found))
+    return found
+
+
+def _read(path: str) -> PageTokens | None:
+    data = read_private(path)
+    if data is None:
+        return None
+    if stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+        help = "`hookline serve --new-tokens` replaces them"
+        raise Untrusted(f"others can read the page's tokens in {text_of(path)}", help=help)
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(data, type=PageTokens)
+    return None

@@ -1,0 +1,1 @@
+"""The page of a project in a real Chromium."""

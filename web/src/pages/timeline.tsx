@@ -1,0 +1,242 @@
+// The timeline of a session in its three scales: a line for each iteration, for each turn and hook
+// in it, or for each event.
+import { type Signal, signal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { get } from "../api";
+import type { EventRow, EventsPage, IterationPage, IterationRow, SessionPage } from "../api/schema";
+import { href } from "../router";
+import { listen } from "../stream";
+import { count, money, plural, took } from "../time";
+import { Empty, Time } from "../ui/basics";
+import { List } from "../ui/list";
+import { StatusIcon } from "../ui/status";
+import { type Line, linesOf } from "./steps";
+
+/** How an iteration is to be seen: by its end, its decision, or that it goes on. */
+export function toneOf(row: IterationRow): string {
+  if (!row.ended) return "running";
+  if (row.error || row.status === "failed" || row.status === "error") return "failed";
+  if (row.decision === "complete") return row.checked ? "completed" : "unproven";
+  if (row.decision === "escalate") return "escalated";
+  if (row.passed < row.rules) return "escalated";
+  return row.checked ? "passed" : "told";
+}
+
+function useNewestFirst(page: SessionPage): IterationRow[] {
+  return useMemo(() => [...page.iterations].reverse(), [page.iterations]);
+}
+
+export function Iterations({ page, chosen }: { page: SessionPage; chosen: number | null }) {
+  const rows = useNewestFirst(page);
+  if (!rows.length) return <Empty title="No iteration yet">The agent’s first turn has not begun.</Empty>;
+  return (
+    <List
+      label="Iterations, the newest first"
+      rows={rows}
+      keyOf={(row) => String(row.chapter)}
+      addressOf={(row) => href("sessions", page.known.runId, row.chapter)}
+      chosen={chosen === null ? null : String(chosen)}
+      height={52}
+    >
+      {(row) => <IterationLine row={row} />}
+    </List>
+  );
+}
+
+function IterationLine({ row }: { row: IterationRow }) {
+  const figures = [
+    row.files > 0 && plural(row.files, "file"),
+    row.tools > 0 && plural(row.tools, "tool"),
+    row.rules > 0 && `${row.passed}/${row.rules} checks`,
+    row.tokens > 0 && `${count(row.tokens)} tok`,
+    row.usd > 0 && money(row.usd),
+  ].filter(Boolean);
+  return (
+    <>
+      <StatusIcon is={toneOf(row)} says />
+      <span class="two">
+        <span class="over">
+          <b>{row.iteration === null ? "between iterations" : `Iteration ${row.iteration}`}</b>
+          <span class="fill">
+            {row.decision && <span class="tag">{row.decision}</span>} {row.error ?? row.reason ?? (row.ended ? "" : "under way")}
+          </span>
+        </span>
+        <span class="under fill">
+          {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
+          {row.hook && ` · ${row.hook}`}
+        </span>
+      </span>
+      <span class="col figures">{row.seconds === null ? "" : took(row.seconds)}</span>
+      <span class="col figures time-col">
+        <Time at={row.began} />
+      </span>
+    </>
+  );
+}
+
+type TurnRow = { key: string; iteration: IterationRow; line: Line | null };
+
+/** What is known of the iterations in full, by chapter; read when one of them comes into sight. */
+class Chapters {
+  readonly known: Signal<ReadonlyMap<number, IterationPage>> = signal(new Map());
+  private readonly asked = new Set<number>();
+
+  constructor(private readonly run: string) {}
+
+  want(chapter: number): void {
+    if (this.asked.has(chapter)) return;
+    this.asked.add(chapter);
+    void get<IterationPage>(`/api/sessions/${encodeURIComponent(this.run)}/iterations/${chapter}`)
+      .then((page) => {
+        this.known.value = new Map(this.known.value).set(chapter, page);
+      })
+      .catch(() => this.asked.delete(chapter));
+  }
+
+  again(chapter: number): void {
+    this.asked.delete(chapter);
+    this.want(chapter);
+  }
+}
+
+export function Turns({ page, chosen, step }: { page: SessionPage; chosen: number | null; step: string | null }) {
+  const { runId } = page.known;
+  const chapters = useMemo(() => new Chapters(runId), [runId]);
+  const newest = useNewestFirst(page);
+  const last = newest[0];
+  useEffect(() => {
+    if (last) chapters.again(last.chapter);
+  }, [page.seq]);
+  const known = chapters.known.value;
+  const rows = useMemo(
+    () =>
+      newest.flatMap((iteration): TurnRow[] => {
+        const found = known.get(iteration.chapter);
+        const lines = found ? linesOf(found) : [];
+        const head = { key: `${iteration.chapter}`, iteration, line: null };
+        return [head, ...lines.map((line) => ({ key: `${iteration.chapter}/${line.step}`, iteration, line }))];
+      }),
+    [newest, known],
+  );
+  if (!rows.length) return <Empty title="No turn yet">The agent’s first turn has not begun.</Empty>;
+  return (
+    <List
+      label="Turns and hooks, the newest iteration first"
+      rows={rows}
+      keyOf={(row) => row.key}
+      addressOf={(row) => `${href("sessions", runId, row.iteration.chapter)}?scale=turns${row.line ? `&step=${row.line.step}` : ""}`}
+      chosen={chosen === null ? null : step ? `${chosen}/${step}` : String(chosen)}
+      height={34}
+      classOf={(row) => (row.line ? "inner" : "group")}
+    >
+      {(row) => {
+        if (!row.line) chapters.want(row.iteration.chapter);
+        return row.line ? <TurnLine line={row.line} /> : <GroupLine row={row.iteration} />;
+      }}
+    </List>
+  );
+}
+
+function GroupLine({ row }: { row: IterationRow }) {
+  return (
+    <>
+      <StatusIcon is={toneOf(row)} says />
+      <b>{row.iteration === null ? "between iterations" : `Iteration ${row.iteration}`}</b>
+      <span class="fill faint">{row.reason ?? ""}</span>
+      <span class="figures">{row.seconds === null ? "" : took(row.seconds)}</span>
+    </>
+  );
+}
+
+function TurnLine({ line }: { line: Line }) {
+  return (
+    <>
+      <StatusIcon is={line.status} says />
+      <span class="kind">{line.kind}</span>
+      <span class="name">{line.name}</span>
+      <span class="fill faint">{line.text}</span>
+      <span class="figures">{line.seconds === null ? "" : took(line.seconds)}</span>
+      <span class="figures time-col">
+        <Time at={line.at} as="second" />
+      </span>
+    </>
+  );
+}
+
+const PART = 200;
+
+/** The log of a run, the newest event first: what comes is put on top, older parts are read as one scrolls. */
+export function Everything({ run, chosen, addressOf }: { run: string; chosen: string | null; addressOf: (row: EventRow) => string }) {
+  const [rows, setRows] = useState<EventRow[] | null>(null);
+  const [older, setOlder] = useState<number | null>(null);
+  const node = encodeURIComponent(run);
+  useEffect(() => {
+    let isGone = false;
+    const begin = async () => {
+      const page = await get<EventsPage>(`/api/events?node=${node}&limit=${PART}`);
+      if (isGone) return;
+      setRows(page.events);
+      setOlder(page.next);
+    };
+    void begin();
+    let timer: ReturnType<typeof setTimeout> | null = null;
+    const stop = listen((lines) => {
+      if (lines && !lines.some((line) => line.node === run || line.run === run)) return;
+      timer ??= setTimeout(() => {
+        timer = null;
+        void newer(node, setRows);
+      }, 500);
+    });
+    return () => {
+      isGone = true;
+      stop();
+      if (timer) clearTimeout(timer);
+    };
+  }, [run]);
+  const more = () => {
+    if (older === null) return;
+    setOlder(null);
+    void get<EventsPage>(`/api/events?node=${node}&limit=${PART}&before=${older}`).then((page) => {
+      setRows((now) => [...(now ?? []), ...page.events]);
+      setOlder(page.next);
+    });
+  };
+  if (!rows) return null;
+  return <Events rows={rows} more={more} chosen={chosen} addressOf={addressOf} />;
+}
+
+async function newer(node: string, setRows: (change: (now: EventRow[] | null) => EventRow[]) => void): Promise<void> {
+  const page = await get<EventsPage>(`/api/events?node=${node}&limit=${PART}`);
+  setRows((now) => {
+    const newest = now?.[0]?.seq ?? 0;
+    const fresh = page.events.filter((event) => event.seq > newest);
+    // If more came than one part has, what is between would be missing: begin anew.
+    return fresh.length < page.events.length || !now?.length ? [...fresh, ...(now ?? [])] : page.events;
+  });
+}
+
+interface EventsProps {
+  rows: EventRow[];
+  addressOf: (row: EventRow) => string;
+  more?: () => void;
+  chosen?: string | null;
+}
+
+function Events({ rows, addressOf, more, chosen = null }: EventsProps) {
+  return (
+    <List label="Events, the newest first" rows={rows} keyOf={(row) => String(row.seq)} addressOf={addressOf} chosen={chosen} height={34} more={more}>
+      {(row) => (
+        <>
+          <span class="figures seq">{row.seq}</span>
+          <span class="name">{row.type}</span>
+          <span class="fill faint">{row.text}</span>
+          <span class="faint wide-only">{row.by}</span>
+          <span class="figures time-col">
+            <Time at={row.at} as="second" />
+          </span>
+        </>
+      )}
+    </List>
+  );
+}
+
