@@ -317,6 +317,26 @@ def test_an_agent_cannot_serve_the_page(cli: Cli) -> None:
     assert (code, error["code"]) == (4, "people-only")
 
 
+def test_what_is_not_trusted_does_not_run(cli: Cli) -> None:
+    ran = cli.root.parent / "ran"
+    cli.configure(
+        f"hooks: {{task_created: [{{name: own, command: 'touch {ran}'}}]}}\n"
+        f"agents: {{bot: {{driver: command, command: 'touch {ran}'}}}}\n",
+        trust=False,
+    )
+    with served(cli) as page:
+        page.do("/api/tasks", {"goal": "one"})
+        assert waiting_kinds(page) == {"hooks"}
+        status, code, _ = page.refused("POST", "/api/sessions", {"goal": "work"})
+        assert (status, code) == (409, "untrusted")
+    assert not ran.exists()
+
+
+def waiting_kinds(page: Page) -> set[str]:
+    """The kinds of what waits for a person."""
+    return {item["kind"] for item in page.get("/api/attention")["items"]}
+
+
 # Other machines
 
 
