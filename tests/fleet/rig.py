@@ -281,6 +281,11 @@ class Fleet(Pipeline):
         """A connection of its own: each new one is a new process of the server."""
         return psycopg.connect(self.server.url(), autocommit=True)
 
+    def close(self) -> None:
+        """Let go of the server."""
+        if looking := vars(self).get("_looking"):
+            looking.close()
+
     def clocks(self) -> dict[str, int]:
         """How many seconds the clock of each host is ahead, as people are told, to the ten."""
         return {each["name"]: round(each["clock"], -1) for each in self.cli.json("hosts")}
@@ -365,7 +370,9 @@ def fleet(folder: Path) -> Iterator[Fleet]:
         admit_machines(server)
         cli = Cli(folder / "desk")
         opened.callback(cli.close)
-        yield Fleet(cli, network, server)
+        made = Fleet(cli, network, server)
+        opened.callback(made.close)
+        yield made
 
 
 def spread(seconds: list[float]) -> str:
