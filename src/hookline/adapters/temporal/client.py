@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import re
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -123,7 +124,7 @@ def translated(site: SchedulerSite, problem: Exception) -> SchedulerError:
     """What went wrong, as a person has to know it."""
     place = f"the Temporal server at {site.settings.address}"
     status = problem.status if isinstance(problem, RPCError) else None
-    said = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
+    said = _said(problem)
     if status in _REFUSED or "PermissionDenied" in said or "Unauthenticated" in said:
         return SchedulerError(
             f"{place} refuses this client in the namespace '{site.settings.namespace}'",
@@ -140,6 +141,13 @@ def translated(site: SchedulerSite, problem: Exception) -> SchedulerError:
     if status == RPCStatusCode.INVALID_ARGUMENT and "search attribute" in said.lower():
         return missing_attributes(place, ATTRIBUTES)
     return SchedulerError(f"{place}: {said}")
+
+
+def _said(problem: Exception) -> str:
+    """The first line of what was said; of what the library below quotes, its last words."""
+    said = next(iter(str(problem).splitlines()), type(problem).__name__)
+    quoted = re.findall(r'"([^"]+)"', said) if "tonic::" in said else []
+    return quoted[-1] if quoted else said[:200]
 
 
 def missing_attributes(place: str, names: Any) -> SchedulerError:
