@@ -31,7 +31,7 @@ ARGUMENTS = (
 PATIENCE = 100
 
 
-# Not for a whole session: while Playwright is there, no other test of the process has an event loop.
+# Not for a session: while Playwright is there, no test of this process can have an event loop.
 @pytest.fixture
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
