@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from hookline.domain.text.excerpts import without_middle
 from hookline.domain.text.terminal import size
 from hookline.domain.timestamps import local
 from hookline.version import __version__
@@ -74,10 +75,9 @@ def text(value: object) -> str:
     """Foreign text as text, whatever it holds; control characters are made visible."""
     if isinstance(value, Markup):
         return value
-    shown, half = str(value), MAX_TEXT // 2
+    shown = str(value)
     if len(shown) > MAX_TEXT:
-        left_out = f"\n… {len(shown) - 2 * half:,} characters left out …\n"
-        shown = f"{shown[:half]}{left_out}{shown[-half:]}"
+        shown = without_middle(shown, MAX_TEXT)
     if not shown.isprintable():
         shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in shown)
     return html.escape(shown)
