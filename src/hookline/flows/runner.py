@@ -275,9 +275,7 @@ class CalledRuns:
         self._wake_at = min((each for each in moments if each > now), default=math.inf)
 
     def _is_free(self, view: View, run: Run) -> bool:
-        holder, _, until = view.runs.leases.holder(run.run_id)
-        free = holder is None or self._engine.owner.is_free(holder, until)
-        return free and run.status != PAUSED
+        return run.status != PAUSED and not self._engine.owner.is_elsewhere(view, run.run_id)
 
     def _collect(self) -> None:
         for run_id, task in list(self._busy.items()):

@@ -19,7 +19,7 @@ from hookline.queries.session_details import UsedLimit, countdown, endings, used
 from hookline.queries.sessions import PAUSED, WAITING, facts
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.running.hosts import is_held, workers
+from hookline.wiring.running.hosts import advancing, workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,8 +144,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
 def _flows(view: View) -> Iterator[AtWork]:
     """Runs of flows that a process advances; those of sessions are shown as such."""
     for run in view.runs.runs(status=runs.RUNNING):
-        holder, _, until = view.runs.leases.holder(run.run_id)
-        if run.flow != sessions.FLOW and is_held(view, holder, until):
+        if run.flow != sessions.FLOW and advancing(view, run.run_id):
             command = f"hookline flow status {run.run_id}"
             yield AtWork(
                 kind="run",

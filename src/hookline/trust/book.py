@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.timestamps import to_second
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.immutable import Immutable
@@ -138,7 +139,7 @@ class TrustBook:
             root=text_of(os.path.realpath(project.root)),
             hash=manifest.hash,
             files=manifest.files,
-            granted_at=_now(),
+            granted_at=to_second(int(time.time())),
             always=always,
             version=__version__,
         )
@@ -164,7 +165,7 @@ class TrustBook:
 
     def _nothing(self, project: Project) -> Grant:
         root = text_of(os.path.realpath(project.root))
-        return Grant(root, hash_of({}), {}, _now(), version=__version__)
+        return Grant(root, hash_of({}), {}, to_second(int(time.time())), version=__version__)
 
     def revoke(self, project: Project) -> bool:
         """Forget the grant for this folder; whether there was one."""
@@ -203,10 +204,6 @@ class TrustBook:
 
     def _record(self, project: Project) -> str:
         return grant_path(self._home, project)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _ignored(environ: Mapping[str, str]) -> str:

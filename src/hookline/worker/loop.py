@@ -324,10 +324,7 @@ class Worker:
 
     def _is_held(self, view: View, run_id: str) -> bool:
         """Whether a living process advances a run."""
-        holder, _, until = view.runs.leases.holder(run_id)
-        if holder is None:
-            return False
-        return holder == self._engine.owner.name or not self._engine.owner.is_free(holder, until)
+        return self._is_ours(view, run_id) or self._engine.owner.is_elsewhere(view, run_id)
 
     def _is_ours(self, view: View, run_id: str) -> bool:
         return view.runs.leases.holder(run_id)[0] == self._engine.owner.name

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from hookline.domain.sessions.tools import UsedTool, note_tool
 from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput
 from hookline.queries.page.shown import CallRow, Shown, Text, call_row, text
@@ -185,22 +184,19 @@ def tools_used(app: App, run_id: str) -> list[ToolUse]:
 
 
 def _tools(records: Iterable[FeedRecord]) -> list[ToolUse]:
-    """Each tool with its result, which comes after it, if it came."""
-    found: list[ToolUse] = []
-    open_since: list[int] = []
+    found: list[UsedTool] = []
     for record in records:
-        data = record["data"]
-        if record["type"] != "agent":
-            continue
-        if data.get("type") == "tool":
-            open_since.append(len(found))
-            name, detail = str(data.get("name", "")), str(data.get("detail", ""))
-            at = str(record["timestamp"])
-            found.append(ToolUse(at=at, name=name, detail=detail, ok=None, seconds=None))
-        elif data.get("type") == "tool_result" and open_since:
-            place = open_since.pop(0)
-            took = seconds(str(record["timestamp"])) - seconds(found[place].at)
-            found[place] = msgspec.structs.replace(
-                found[place], ok=bool(data.get("ok", True)), seconds=took
-            )
-    return found
+        if record["type"] == "agent":
+            note_tool(found, str(record["timestamp"]), record["data"])
+    return [_tool(each) for each in found]
+
+
+def _tool(used: UsedTool) -> ToolUse:
+    until = used.ended
+    return ToolUse(
+        at=used.began,
+        name=used.name,
+        detail=used.detail,
+        ok=used.is_ok if until is not None else None,
+        seconds=seconds(until) - seconds(used.began) if until is not None else None,
+    )

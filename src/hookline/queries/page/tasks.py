@@ -12,7 +12,7 @@ from hookline.domain.tasks import Task
 from hookline.hooks.history.explain import Explanation
 from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.page.sessions import SessionRow, session_row
-from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, text
+from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, newest_seq, text
 from hookline.queries.page.ways import task_ways
 from hookline.queries.project_report import task_report
 from hookline.queries.proofs import Proof
@@ -149,12 +149,11 @@ def _order(task: Task) -> tuple[int, int]:
 
 
 def _row(view: View, task: Task, settled: set[str], working: Mapping[str, str]) -> TaskRow:
-    newest = view.log.newest(task.id)
     return TaskRow(
         task=task,
         unmet=[each for each in task.depends_on if each not in settled],
         session=working.get(task.id),
-        seq=newest.seq if newest is not None else 0,
+        seq=newest_seq(view, task.id) or 0,
     )
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.runs.model import Run
+    from hookline.domain.sessions.tools import UsedTool
     from hookline.ports.store import Blobs, View
     from hookline.queries.telemetry.content import SentContent
     from hookline.queries.telemetry.places import Border
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         FedTurns,
         RecordedTurn,
         TurnIndex,
-        UsedTool,
     )
 
 RELEVANT = ("effect_resolved", *ENDS)

@@ -121,8 +121,8 @@ def sides(
 ) -> ConflictFile:
     """The conflicting passages of a file, or both of its versions where git marked none."""
     if ours is not None and theirs is not None and (mine or other):
-        parts = (without_middle(side, SHOWN_SIDE) for side in (mine, other))
-        return ConflictFile(printable(name), *parts)
+        mine, other = (without_middle(side, SHOWN_SIDE) for side in (mine, other))
+        return ConflictFile(printable(name), mine, other)
     return ConflictFile(printable(name), _shown(ours), _shown(theirs))
 
 
