@@ -114,7 +114,7 @@ DIES = """\
 import os, signal
 from hookline.app import App
 from hookline.domain.sessions.model import SessionInput
-from hookline.operations.sessions import start_session
+from hookline.operations.sessions.start import start_session
 app = App.open()
 start_session(app, lambda tx: SessionInput(name="s", goal="first", task_id="T-1", agent="ada"))
 os.kill(os.getpid(), signal.SIGKILL)

@@ -11,8 +11,8 @@ from hookline.domain.tasks import ACTIVE, Task
 from hookline.domain.timestamps import later
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, NothingReady, StaleClaim, StoreError
-from hookline.operations.resume import tell_to_go_on
-from hookline.operations.sessions import start_session
+from hookline.operations.sessions.resume import tell_to_go_on
+from hookline.operations.sessions.start import start_session
 from hookline.pipeline.gate_verbs import run_of
 from hookline.queries.sessions import unstarted_plan
 from hookline.sessions.spending import Spending

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.errors import UsageError
-from hookline.operations.sessions import NewSession, is_unchecked, prepare_worktree, start
+from hookline.operations.sessions.start import NewSession, is_unchecked, prepare_worktree, start
 from hookline.queries.sessions import facts
 from hookline.sessions.names import check_name
 from hookline.surfaces.cli.background import detach_argument

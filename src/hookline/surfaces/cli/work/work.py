@@ -83,7 +83,7 @@ def _work(args: Namespace) -> int:
 
 
 def _detach(args: Namespace, app: App) -> int:
-    from hookline.operations.supervision import detach_worker  # few workers are detached
+    from hookline.operations.sessions.supervision import detach_worker  # few workers are detached
 
     warn_of_silence(app)
     words = [word for word in args.words if word not in ("--detach", "--json")]
