@@ -11,8 +11,8 @@ from benchmarks.history import SESSION, long_session
 
 from hookline.app import App
 from hookline.domain.timestamps import iso
-from hookline.queries.project_report import project_report
-from hookline.queries.report import MOST_TOLD, session_report
+from hookline.queries.reports.project import project_report
+from hookline.queries.reports.session import MOST_TOLD, session_report
 from hookline.queries.session_details import session_details
 from hookline.queries.sessions import facts
 from hookline.sessions.names import find

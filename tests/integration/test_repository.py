@@ -22,8 +22,8 @@ from hookline.domain.work.repository import (
     Worktree,
 )
 from hookline.errors import BadInput
-from hookline.queries.changes import Change
 from hookline.queries.page.changes import diff_page
+from hookline.queries.reports.changes import Change
 from tests.integration.repository_rig import Place, do
 
 BRANCH = "hookline/T-1"

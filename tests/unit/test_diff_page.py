@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hookline.domain.text.excerpts import left_out
 from hookline.domain.work.repository import FileChange
-from hookline.queries.changes import Change
 from hookline.queries.page.changes import diff_page
+from hookline.queries.reports.changes import Change
 
 CHANGED = """\
 diff --git a/shop.py b/shop.py

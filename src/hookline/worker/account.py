@@ -11,7 +11,7 @@ from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.tasks import ACTIVE, BLOCKED, DEPENDS_ON, OPEN, READY
 from hookline.domain.tasks import FAILED as TASK_FAILED
 from hookline.queries import blockers
-from hookline.queries.merges import merges_since
+from hookline.queries.reports.merges import merges_since
 from hookline.sessions.spending import WholeCost, cost_of
 
 if TYPE_CHECKING:

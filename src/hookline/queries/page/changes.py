@@ -6,11 +6,11 @@ import re
 from typing import TYPE_CHECKING, Literal
 
 from hookline.domain.text.excerpts import LEFT_OUT
-from hookline.queries.changes import Change
-from hookline.queries.diffs import MAX_DIFF, MAX_ITERATION, compared
 from hookline.queries.page.shown import Shown
-from hookline.queries.project_report import task_report
-from hookline.queries.session_story import chapters, iteration_change
+from hookline.queries.reports.changes import Change
+from hookline.queries.reports.diffs import MAX_DIFF, MAX_ITERATION, compared
+from hookline.queries.reports.project import task_report
+from hookline.queries.reports.story import chapters, iteration_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

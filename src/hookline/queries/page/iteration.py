@@ -8,8 +8,7 @@ from hookline.domain.sessions.tools import UsedTool, note_tool
 from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput
 from hookline.queries.page.shown import CallRow, Shown, Text, call_row, text
-from hookline.queries.session_details import EndedIteration
-from hookline.queries.session_story import (
+from hookline.queries.reports.story import (
     Checked,
     CheckedRule,
     Fired,
@@ -18,6 +17,7 @@ from hookline.queries.session_story import (
     ToldTurn,
     chapters,
 )
+from hookline.queries.session_details import EndedIteration
 from hookline.sessions.names import find
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.ports.feeds import FeedRecord
     from hookline.ports.store import View
-    from hookline.queries.session_story import Step
+    from hookline.queries.reports.story import Step
 
 # So much of a session's feed is searched for the tools of a turn.
 MAX_FEED = 4 * 1024 * 1024

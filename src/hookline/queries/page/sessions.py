@@ -13,7 +13,7 @@ from hookline.domain.tasks import Task
 from hookline.domain.timestamps import seconds
 from hookline.queries.page.shown import Shown, Way, newest_seq
 from hookline.queries.page.ways import session_ways
-from hookline.queries.proofs import only_claimed, session_unproven
+from hookline.queries.reports.proofs import only_claimed, session_unproven
 from hookline.queries.session_details import (
     EndedIteration,
     HeldText,

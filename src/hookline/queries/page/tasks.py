@@ -14,8 +14,8 @@ from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.page.sessions import SessionRow, session_row
 from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, newest_seq, text
 from hookline.queries.page.ways import task_ways
-from hookline.queries.project_report import task_report
-from hookline.queries.proofs import Proof
+from hookline.queries.reports.project import task_report
+from hookline.queries.reports.proofs import Proof
 from hookline.queries.why import why
 from hookline.sessions.spending import cost_of, turns_of
 from hookline.tasks import notes

@@ -11,7 +11,7 @@ from hookline.surfaces.cli.reports.page import text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.queries.changes import Change
+    from hookline.queries.reports.changes import Change
 
 # A file with more lines is folded.
 SHOWN_LINES = 60

@@ -15,8 +15,8 @@ from hookline.surfaces.cli.work.costs import computed_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
-    from hookline.queries.proofs import Proof
+    from hookline.queries.reports.project import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.reports.proofs import Proof
     from hookline.queries.waiting.item import Item
 
 _OVERVIEW = (

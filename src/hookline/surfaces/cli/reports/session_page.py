@@ -12,12 +12,12 @@ from hookline.domain.hooks.names import short_name
 from hookline.domain.sessions.model import COMPLETED
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
-from hookline.queries.diffs import with_iteration_changes
-from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
-from hookline.queries.report import session_report
+from hookline.queries.reports.diffs import with_iteration_changes
+from hookline.queries.reports.project import UNPROVEN
+from hookline.queries.reports.session import session_report
+from hookline.queries.reports.story import Checked, Fired, Told, ToldTurn, piped_text, receipts
 from hookline.queries.session_details import EndedIteration
-from hookline.queries.session_story import Checked, Fired, Told, ToldTurn, piped_text, receipts
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.output import answer
 from hookline.surfaces.cli.reports import page, phrases
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.hooks.records import Delivery
     from hookline.domain.runs.model import Run
-    from hookline.queries.report import IterationLine, SessionReport, ToldIteration
-    from hookline.queries.session_story import Step
+    from hookline.queries.reports.session import IterationLine, SessionReport, ToldIteration
+    from hookline.queries.reports.story import Step
 
 COMPLETE = "complete"
 # What happened in the last ones is what people look for.

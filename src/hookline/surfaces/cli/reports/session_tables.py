@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.hooks.names import short_name
 from hookline.domain.text.terminal import took
-from hookline.queries.proofs import NONE
+from hookline.queries.reports.proofs import NONE
 from hookline.surfaces.cli.gates.show import review_lines
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.reports import page
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hookline.domain.tasks import Task
-    from hookline.queries.report import SessionReport
+    from hookline.queries.reports.session import SessionReport
     from hookline.sessions.spending import WholeCost
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.timestamps import seconds
 from hookline.hooks.verdicts import OVERRIDDEN, Override, override_of
 from hookline.pipeline.gate_reviews import GateReview, gate_reviews
-from hookline.queries.proofs import session_unproven
 from hookline.queries.pruned import pruned_at
+from hookline.queries.reports.proofs import session_unproven
+from hookline.queries.reports.story import chapters, iteration_change
 from hookline.queries.session_details import EndedIteration, UsedLimit, countdown, endings, spent
-from hookline.queries.session_story import chapters, iteration_change
 from hookline.queries.sessions import SessionFacts, facts, last_ending
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.notes import Note, note_of
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from hookline.domain.sessions.model import HeldOutput
     from hookline.domain.tasks import Task
     from hookline.ports.store import Blobs, View
-    from hookline.queries.changes import Change
-    from hookline.queries.session_story import ToldChapter
+    from hookline.queries.reports.changes import Change
+    from hookline.queries.reports.story import ToldChapter
 
 # How many iterations are told in full, and how many in a line.
 MOST_TOLD, MOST_LINES = 100, 1000

@@ -14,7 +14,7 @@ from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import EMPTY_TREE, INITIAL
 from hookline.errors import StoreCorrupt
 from hookline.flows import journal
-from hookline.queries.changes import UNCOMMITTED, Change
+from hookline.queries.reports.changes import UNCOMMITTED, Change
 from hookline.queries.session_details import EndedIteration
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
-    from hookline.queries.merges import MergedWork
+    from hookline.queries.reports.merges import MergedWork
     from hookline.queries.sessions import SessionFacts
 
 PASSED, FAILED, WAITS, SKIPPED, NONE = "passed", "failed", "waits", "skipped", "none"

@@ -1,6 +1,6 @@
 """The report of a project since a moment: what was done, what is proven, what it cost, what waits.
 
-Only the store is read here; `queries/diffs.py` adds what git knows.
+Only the store is read here; `queries/reports/diffs.py` adds what git knows.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.attention import items
 from hookline.queries.blockers import all_blockers
-from hookline.queries.changes import OWN_FOLDER, Change
-from hookline.queries.merges import MERGED, MergedWork, merged_by
-from hookline.queries.proofs import (
+from hookline.queries.reports.changes import OWN_FOLDER, Change
+from hookline.queries.reports.merges import MERGED, MergedWork, merged_by
+from hookline.queries.reports.proofs import (
     Proof,
     gate_proofs,
     merge_proofs,
