@@ -19,7 +19,7 @@ from hookline.operations.task_work import worker_of
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.repository.earlier_tests import EARLIER_TESTS
 from hookline.points import HOLDING
-from hookline.queries.gates import AFTER_MERGE, DECIDED, left_by_merge
+from hookline.queries.waiting.gates import AFTER_MERGE, DECIDED, left_by_merge
 from hookline.tasks.verbs import check_text, optional_text
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from hookline.errors import BadInput
 from hookline.flows.outcomes import is_stuck, last_parked
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries import sessions
-from hookline.queries.gates import asked_help, last_flow, left_help, open_question, waiting
 from hookline.queries.hosts import missing_labels
+from hookline.queries.waiting.gates import asked_help, last_flow, left_help, open_question, waiting
 from hookline.sessions.ending import is_passed_over
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.running.hosts import advancing

@@ -13,10 +13,10 @@ from hookline.domain.sessions import model as sessions
 from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.domain.work.submissions import MERGE
-from hookline.queries.attention import attention
 from hookline.queries.reports.proofs import session_unproven
 from hookline.queries.session_details import UsedLimit, countdown, endings, used_at_rest
 from hookline.queries.sessions import PAUSED, WAITING, facts
+from hookline.queries.waiting.attention import attention
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.running.hosts import advancing, workers

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.timestamps import iso
 from hookline.ports.feeds import FeedRecord
-from hookline.queries.gates import Waiting
+from hookline.queries.waiting.gates import Waiting
 
 
 class TaskNews(msgspec.Struct, rename="camel", kw_only=True, frozen=True):

@@ -10,10 +10,10 @@ from hookline.domain.timestamps import iso
 from hookline.hooks.verdicts import verdicts_of
 from hookline.pipeline.gate_verbs import open_runs, queued
 from hookline.points import HOLDING
-from hookline.queries.gates import waiting
 from hookline.queries.page.shown import Shown
 from hookline.queries.sessions import SessionFacts, facts
 from hookline.queries.submissions import submission_state
+from hookline.queries.waiting.gates import waiting
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.running.hosts import workers
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.pipeline.gate_verbs import run_of
-from hookline.queries import gates
-from hookline.queries.attention import items
 from hookline.queries.page.shown import Shown, Way, newest_seq
 from hookline.queries.page.ways import answer_ways, run_ways, session_ways, task_ways
 from hookline.queries.sessions import facts
+from hookline.queries.waiting import gates
+from hookline.queries.waiting.attention import items
 from hookline.sessions.names import find
 
 if TYPE_CHECKING:

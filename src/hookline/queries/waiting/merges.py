@@ -10,7 +10,7 @@ from hookline.domain.tasks import COMPLETED, SUBMITTED
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.hooks.gate_reports import BENEATH, LEAKED
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
-from hookline.queries import gates
+from hookline.queries.waiting import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state
 from hookline.wiring.running.hosts import EVERY_RUN, advancing, served_runs
 

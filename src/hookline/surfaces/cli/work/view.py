@@ -11,7 +11,7 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.sessions.model import outcome_word
 from hookline.domain.text.terminal import clean, cut, one_line, padded, plural, took
 from hookline.domain.timestamps import seconds
-from hookline.queries.gates import Waiting
+from hookline.queries.waiting.gates import Waiting
 from hookline.surfaces.cli.gates.show import MARKS, POINT_COLUMNS, verdict_pieces
 from hookline.surfaces.cli.live import records
 from hookline.surfaces.cli.live.lines import BELOW, OPEN, Piece, ViewLine, clock, money, plain
