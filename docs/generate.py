@@ -18,7 +18,7 @@ from msgspec import inspect
 from docs import reference
 from hookline.domain.tasks import CREATED, STATES, TRANSITIONS
 from hookline.points import POINTS, VARIABLES
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
 from hookline.surfaces.mcp.tools import SESSION, TOOLS
 from hookline.surfaces.web import description

@@ -28,9 +28,9 @@ from hookline.hooks.told_commands import (
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, PINS
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.project import path_here
-from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden
 from hookline.sessions.spending import authors
+from hookline.sessions.told.done_means import CHECKED, EVIDENCE
 from hookline.tasks.work_record import is_excused
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
 from hookline.pipeline.fixes import Fixes, Rejection
 from hookline.pipeline.gate_payload import PointAnswer, gate_payload
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, WORKTREE, GatedWork
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -16,8 +16,8 @@ from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
 from hookline.hooks.rules import Called, fed_text
 from hookline.hooks.verdicts import overrides
-from hookline.sessions import prompts
 from hookline.sessions.state import origin_of
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -19,7 +19,7 @@ from hookline.domain.sessions.model import (
 )
 from hookline.domain.tasks import BLOCKED
 from hookline.flows import journal
-from hookline.sessions.continuation import asked, was_sent_back
+from hookline.sessions.told.continuation import asked, was_sent_back
 from hookline.tasks import claims, verbs
 from hookline.tasks.task_runs import is_leased, live_sessions
 from hookline.tasks.verbs import Holder

@@ -21,7 +21,7 @@ from hookline.ports.agents import TurnRequest
 from hookline.project import path_here
 from hookline.sessions.git_control import GitControl
 from hookline.sessions.spending import budget_used_up, purpose_of
-from hookline.sessions.task_file import renew_task_file
+from hookline.sessions.told.task_file import renew_task_file
 from hookline.sessions.verbs import may_begin
 from hookline.tasks.task_runs import beside
 from hookline.tasks.work_record import is_excused, start_of
