@@ -14,7 +14,7 @@ from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
 from hookline.hooks.builtin.gates.keepers import ReviewComment, comment_line
 from hookline.hooks.builtin.gates.people import MAX_COMMENT
-from hookline.hooks.verdicts import GateVerdict, Override, asked_person, record_override
+from hookline.hooks.gates.verdicts import GateVerdict, Override, asked_person, record_override
 from hookline.operations.task_work import worker_of
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.repository.earlier_tests import EARLIER_TESTS

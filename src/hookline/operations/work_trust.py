@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.work.submissions import TRUST
 from hookline.errors import IllegalTransition
 from hookline.flows import control
-from hookline.hooks.verdicts import asked_person
+from hookline.hooks.gates.verdicts import asked_person
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.repository.merge_trust import project_at
 from hookline.project import user_folder
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from hookline.app import App
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import Transaction
     from hookline.trust.merging import Incoming
 

@@ -15,9 +15,9 @@ from hookline.domain.text.display import line_of
 from hookline.domain.work.submissions import OF_PULL_REQUESTS, GateSettings, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
-from hookline.hooks.gate_reports import command_of
+from hookline.hooks.gates.reports import command_of
+from hookline.hooks.gates.resolution import Authorship, gatekeepers
 from hookline.hooks.kinds import declares
-from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.told_commands import (
     ELSEWHERE,
     can_tell,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hookline.domain.work.repository import Span
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import Transaction, View
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from hookline.domain.hooks.names import short_name
 from hookline.domain.tasks import SUBMITTED
 from hookline.domain.timestamps import iso
-from hookline.hooks.verdicts import verdicts_of
+from hookline.hooks.gates.verdicts import verdicts_of
 from hookline.pipeline.gate_verbs import open_runs, queued
 from hookline.points import HOLDING
 from hookline.queries.page.shown import Shown
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 Light = Literal["passed", "failed", "waits", "asked", "skipped", "overridden", "not yet"]

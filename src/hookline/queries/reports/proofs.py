@@ -11,8 +11,8 @@ from hookline.domain.events import FIRED as POINT_FIRED
 from hookline.domain.hooks.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.sessions.model import COMPLETED
-from hookline.hooks.gate_reports import JUDGED
-from hookline.hooks.verdicts import GateVerdict, verdicts
+from hookline.hooks.gates.reports import JUDGED
+from hookline.hooks.gates.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.queries.session_details import last_checks, last_iteration
 from hookline.queries.sessions import last_beginning

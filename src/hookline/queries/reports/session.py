@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.timestamps import seconds
-from hookline.hooks.verdicts import OVERRIDDEN, Override, override_of
+from hookline.hooks.gates.verdicts import OVERRIDDEN, Override, override_of
 from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.pruned import pruned_at
 from hookline.queries.reports.proofs import session_unproven

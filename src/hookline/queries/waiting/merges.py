@@ -8,7 +8,7 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.runs import model as runs
 from hookline.domain.tasks import COMPLETED, SUBMITTED
 from hookline.domain.work.submissions import MERGE, SUBMIT
-from hookline.hooks.gate_reports import BENEATH, LEAKED
+from hookline.hooks.gates.reports import BENEATH, LEAKED
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
 from hookline.queries.waiting import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 GATED = (SUBMIT, MERGE)

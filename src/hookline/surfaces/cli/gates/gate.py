@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
 
-    from hookline.hooks.resolution import GateEntry, Resolved, ResolvedGatekeeper
+    from hookline.hooks.gates.resolution import GateEntry, Resolved, ResolvedGatekeeper
 
 
 def _decision(p: ArgumentParser) -> None:
