@@ -1,1 +1,1 @@
-"""What people read afterwards: reports of sessions and of a project, with their proofs and changes."""
+"""What people read afterwards: reports of a session or a project, with proofs and changes."""
