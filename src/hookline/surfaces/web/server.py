@@ -131,6 +131,7 @@ class PageServer:
             following.cancel()
             watching.cancel()
             await asyncio.gather(following, watching, return_exceptions=True)
+            self._feeds.close()
 
     def stop(self) -> None:
         """End it, from any thread."""
@@ -166,7 +167,7 @@ class PageServer:
     def _end_now(self) -> None:
         if not self._stream.is_over:
             self._stream.close()
-            self._feeds.close()
+            self._feeds.end()
 
     def _application(self) -> ASGIApp:
         served = self._served
