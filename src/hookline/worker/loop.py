@@ -21,6 +21,7 @@ from hookline.flows.outcomes import INTERRUPT
 from hookline.pipeline import gate_verbs
 from hookline.sessions.verbs import ask_to_stop
 from hookline.tasks.task_runs import live_sessions
+from hookline.worker.records import Begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,13 +61,6 @@ def check_budget(lanes: int, budget: WorkBudget) -> WorkBudget:
         if value is not None and not 0 < value < float("inf"):
             raise BadInput(f"--{name} must be more than 0")
     return budget
-
-
-class Begun(NamedTuple):
-    """A session on a task."""
-
-    run_id: str
-    task_id: str
 
 
 class Lane(msgspec.Struct):
@@ -195,7 +189,7 @@ class Worker:
             stopped = [each for each in submissions if gate_verbs.is_interrupted(each)]
             waiting = [each for each in submissions if _waits_for_turn(view, each)]
             left = {run.run_id: run for run in _live_sessions(view)}
-            ours = self._picker.admission.admits(view, list(left))
+            ours = self._picker.choice.admission.admits(view, list(left))
             for run in map(left.__getitem__, ours):
                 if not self._is_held(view, run.run_id):
                     task_id: str = run.input["taskId"]
@@ -255,7 +249,7 @@ class Worker:
     def _follow_orders(self) -> None:
         """Take nothing new while people want this host to be another one, or drained."""
         with self._engine.store.read() as view:
-            why = self._picker.admission.why_nothing(view)
+            why = self._picker.choice.admission.why_nothing(view)
         if why != self._closed:
             self._closed = why
             self._tell(f"taking nothing new: {why}" if why else "taking tasks again")
@@ -308,7 +302,7 @@ class Worker:
         with self._engine.store.read() as view:
             now = view.time()
             found = view.runs.leases.due(now, self._engine.owner.is_free)
-            due = self._picker.admission.could(view, found)
+            due = self._picker.choice.admission.could(view, found)
             return not due and not _goes_on(view, now) and not self._others_work(view)
 
     def _agents_fix(self) -> bool:

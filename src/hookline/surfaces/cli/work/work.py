@@ -23,9 +23,10 @@ from hookline.surfaces.cli.work.end import tell_end
 from hookline.surfaces.cli.work.flows import serve_flows
 from hookline.surfaces.cli.work.view import Board
 from hookline.wiring.running.schedulers import choose
+from hookline.worker.lanes import lanes
 from hookline.worker.loop import WorkBudget, check_budget
 from hookline.worker.records import WorkRecord
-from hookline.worker.worker_run import WorkerRun, check_place, lanes
+from hookline.worker.worker_run import WorkerRun, check_place
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
