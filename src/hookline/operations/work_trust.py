@@ -14,6 +14,7 @@ from hookline.pipeline.repository.merge_trust import project_at
 from hookline.project import user_folder
 from hookline.trust.book import TaskGrant, TrustBook
 from hookline.trust.manifest import Manifest
+from hookline.trust.review import review
 from hookline.wiring.project.trusting import merge_trust
 from hookline.wiring.working.repositories import repository
 
@@ -37,7 +38,7 @@ class WorkInReview(NamedTuple):
     def diff(self) -> str:
         """The changes as text."""
         entries = Manifest("", self.found.entries)
-        return self._book.diff(self.app.project, entries, self.found.changes)
+        return review(self._book, self.app.project, entries, self.found.changes)
 
     def grant(self) -> None:
         """Trust exactly these changes, and let the merge continue."""

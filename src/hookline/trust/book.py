@@ -20,7 +20,7 @@ from hookline.trust.private import make_private, read_private, remove, write_pri
 from hookline.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from hookline.trust.manifest import CoveredFile, Manifest, TrustChange
 
@@ -170,25 +170,6 @@ class TrustBook:
     def revoke(self, project: Project) -> bool:
         """Forget the grant for this folder; whether there was one."""
         return remove(self._record(project))
-
-    def diff(
-        self, project: Project, manifest: Manifest, only: Collection[str] | None = None
-    ) -> str:
-        """What changed since the last grant, as a unified diff of unreviewed texts.
-
-        `only` are the names to compare; else all are.
-        """
-        # difflib is needed by this one function, the rest of the module by every command.
-        from hookline.trust.review import review
-
-        try:
-            grant = self.granted(project)
-        except Untrusted:
-            grant = None
-        old = grant.files if grant else {}
-        if only is not None:
-            old = {name: digest for name, digest in old.items() if name in only}
-        return review(old, manifest, self.copy_of)
 
     def copy_of(self, digest: str) -> str | None:
         """The file that holds the trusted text of that digest, if one was kept."""
