@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hookline.app import App
 
 
-UNCHECKED = "no check is live: the agent's promise is believed, and its work counts as unproven"
+UNCHECKED = "no check is active: the agent's word is taken, and its work counts as unproven"
 ADD_CHECK = (
     "write your tests under `validation:` in hookline.yaml, and `stop: [evidence]` under `hooks:`;"
     " then run `hookline trust`"
