@@ -46,7 +46,11 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "resume": ("sessions.session", "SESSION_COMMANDS", "resume a session"),
         "attention": ("project.attention", "COMMANDS", "show what waits for a person"),
         "report": ("reports.command", "COMMANDS", "report what was done, proven and spent"),
-        "insights": ("insights.command", "COMMANDS", "show how the work is going, and what to improve"),
+        "insights": (
+            "insights.command",
+            "COMMANDS",
+            "show how work is going, and what to improve",
+        ),
         "answer": ("flows.orchestrate", "COMMANDS", "answer a breakpoint"),
         "session": ("sessions.session", "SESSION_COMMANDS", "list, watch and control sessions"),
     },
