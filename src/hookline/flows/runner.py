@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.cancelling import end
 from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.runs.due import was_parked_later
 from hookline.domain.runs.model import PAUSED, Run
@@ -229,10 +230,7 @@ class CalledRuns:
         return self
 
     async def __aexit__(self, *details: object) -> None:
-        tasks = [*self._busy.values(), *([self._serving] if self._serving else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*self._busy.values(), *([self._serving] if self._serving else []))
         for run_id in self._busy:
             self._engine.release(run_id)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline.cancelling import end
 from hookline.domain.runs import model as runs
 from hookline.domain.sessions.model import LIVE, STANDING
 from hookline.errors import BadInput, HooklineError, IllegalTransition, StoreLost, Untrusted
@@ -119,8 +120,7 @@ class Worker:
                     serving.result()
                 await self._engine.wakeup.wait(LOOK_AGAIN)
         finally:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
+            await end(serving)
 
     @property
     def begun(self) -> int:
