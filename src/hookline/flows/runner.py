@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.cancelling import end
 from hookline.domain.hosts import LEASE_HERE
-from hookline.domain.runs.due import was_parked_later
+from hookline.domain.runs.due import has_woken
 from hookline.domain.runs.model import PAUSED, Run
 from hookline.domain.timestamps import elapsed
 from hookline.errors import StoreError, StoreLost, StoreNewer, WaitEnded
@@ -243,7 +243,7 @@ class CalledRuns:
             if any(each.run_id in self._busy or _goes_on(view, each) for each in found):
                 return True
             # The end of the last one is the news that the run itself waits for.
-            return bool(self._seen) and _is_due(view.runs.find(self._run_id), view.time())
+            return bool(self._seen) and has_woken(view.runs.find(self._run_id), view.time())
 
     async def _serve(self) -> None:
         while True:
@@ -265,7 +265,7 @@ class CalledRuns:
                 if run.run_id not in self._busy and self._is_free(view, run)
             ]
         for run in idle:
-            is_due = run.run_id not in self._seen or _is_due(run, now)
+            is_due = run.run_id not in self._seen or has_woken(run, now)
             if is_due and len(self._busy) < AT_ONCE:
                 self._seen.add(run.run_id)
                 self._busy[run.run_id] = asyncio.ensure_future(self._engine.advance(run.run_id))
@@ -286,10 +286,6 @@ class CalledRuns:
 
 def _told(run_id: str, parked: Parked) -> dict[str, Any]:
     return {"runId": run_id, "reason": parked.reason, "until": parked.until}
-
-
-def _is_due(run: Run, now: float) -> bool:
-    return run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now))
 
 
 def _goes_on(view: View, run: Run) -> bool:

@@ -91,7 +91,7 @@ def status(app: App, since: str) -> Status:
         size = StoreSize(app.store.size(), view.log.last())
         return Status(
             running=[
-                *(_worker(each) for each in _workers(app)),
+                *_workers(app),
                 *(each for each in alive if each.until is None),
                 *_flows(view),
             ],
@@ -110,15 +110,10 @@ def _rests(known: SessionFacts) -> bool:
     return known.status in (sessions.STOPPED, PAUSED) and not known.planned
 
 
-def _workers(app: App) -> list[tuple[int, float]]:
-    return [(each.pid, each.since) for each in workers(app.project.folder)]
-
-
-def _worker(found: tuple[int, float]) -> AtWork:
-    pid, since = found
-    return AtWork(
-        kind="worker", name="worker", pid=pid, since=iso(since), command="hookline stop work"
-    )
+def _workers(app: App) -> Iterator[AtWork]:
+    for each in workers(app.project.folder):
+        since, command = iso(each.since), "hookline stop work"
+        yield AtWork(kind="worker", name="worker", pid=each.pid, since=since, command=command)
 
 
 def _session(view: View, known: SessionFacts) -> AtWork:
