@@ -24,7 +24,8 @@ def telemetry_checks(project: Project, environ: Mapping[str, str]) -> Iterator[D
     try:
         with closing(App.open(project.root, environ=environ, read_only=True)) as app:
             found = telemetry_status(app)
-    except (LinkedFolder, StoreError):  # told by the checks of the folder and the store
+    except (LinkedFolder, StoreError):
+        yield skipped("telemetry", "not checked: the store cannot be read")
         return
     if found.destination is None:
         yield skipped("telemetry", "none is sent")
