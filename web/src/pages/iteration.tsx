@@ -5,14 +5,14 @@ import { useAnswer } from "../query";
 import { href } from "../router";
 import { count, money, plural, took } from "../time";
 import { Facts, Loading, Problem, Time } from "../ui/basics";
-import { Call, CallDetails } from "../ui/calls";
+import { Call, CallDetails, CallStatus } from "../ui/calls";
 import { Diff } from "../ui/diff";
 import { Icon } from "../ui/icon";
 import { Panel } from "../ui/panel";
 import { Status, StatusIcon } from "../ui/status";
 import { Exact } from "../ui/text";
 import { concerns } from "./session";
-import { type Step, stepAt } from "./steps";
+import { type Step, statusOfChecks, stepAt } from "./steps";
 
 interface Props {
   run: string;
@@ -64,7 +64,7 @@ function CallAlone({ call }: { call: Parameters<typeof CallDetails>[0]["call"] }
   return (
     <>
       <p>
-        <Status is={call.status} /> <b>{call.name}</b>
+        <CallStatus call={call} /> <b>{call.name}</b>
       </p>
       <CallDetails call={call} />
     </>
@@ -166,8 +166,8 @@ function Checks({ step }: { step: ChecksStep }) {
   return (
     <article class="step">
       <h3>
-        <StatusIcon is={step.results.every((rule) => rule.passed) ? "passed" : "failed"} says /> Validation
-        <span class="faint"> {step.seconds === null ? "" : took(step.seconds)}</span>
+        <StatusIcon is={statusOfChecks(step)} says /> Validation
+        <span class="faint"> {step.results.length ? step.seconds !== null && took(step.seconds) : "no rule is configured"}</span>
       </h3>
       <ul class="plain">
         {step.results.map((rule, index) => (

@@ -94,7 +94,7 @@ function Head({ page }: { page: SessionPage }) {
         <Status is={provenStatus(known.status, page.unproven)} /> {known.goal}
       </p>
       {known.reason && <p class={known.status === "failed" || known.status === "escalated" ? "warn" : "faint"}>{known.reason}</p>}
-      {page.unproven && <p class="warn">Completed by the word of its agent: {page.unproven}.</p>}
+      {page.unproven && <p class="warn">Not proven: {page.unproven}.</p>}
       {known.problem && (
         <p class="problem">
           {known.problem.message}. {known.problem.help}. <Command text={known.problem.command} />

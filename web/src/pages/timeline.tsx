@@ -63,7 +63,7 @@ function IterationLine({ row }: { row: IterationRow }) {
         </span>
         <span class="under fill">
           {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
-          {row.hook && ` · ${row.hook}`}
+          {row.hook && ` · decided by ${row.hook}`}
         </span>
       </span>
       <span class="col figures">{row.seconds === null ? "" : took(row.seconds)}</span>

@@ -9,11 +9,17 @@ import { Exact, Value } from "./text";
 // Longer explanations are folded.
 const SHOWN_STEPS = 4;
 
+/** How a call ended. A feed's program may exit with what it likes; that it did is still news. */
+export function CallStatus({ call }: { call: CallRow }) {
+  const hasObjected = call.status === "ok" && Boolean(call.exitCode);
+  return hasObjected ? <Status is="failed" label={`exit ${call.exitCode}`} /> : <Status is={call.status} />;
+}
+
 export function Call({ call, isOpen = false }: { call: CallRow; isOpen?: boolean }) {
   return (
     <details class="call" open={isOpen}>
       <summary>
-        <Status is={call.status} />
+        <CallStatus call={call} />
         <code>{call.name}</code>
         <span class="fill faint">{call.status === "skipped" && call.condition ? `when ${call.condition} is false` : call.error}</span>
         {call.ms !== null && <span class="figures">{took(call.ms / 1000)}</span>}

@@ -108,7 +108,12 @@ function move<Row>(box: HTMLElement | null, now: Current<Row>, by: number, heigh
   const wanted = now.keyOf(row);
   const address = now.addressOf(row);
   if (now.chosen !== null && address) go(address);
-  requestAnimationFrame(() => {
-    box.querySelector<HTMLElement>(`li[data-key="${CSS.escape(wanted)}"] a`)?.focus({ preventScroll: true });
-  });
+  // A row that is not in the document yet is there with the next frame.
+  if (!focusOn(box, wanted)) requestAnimationFrame(() => focusOn(box, wanted));
+}
+
+function focusOn(box: HTMLElement, key: string): boolean {
+  const row = box.querySelector<HTMLElement>(`li[data-key="${CSS.escape(key)}"] a`);
+  row?.focus({ preventScroll: true });
+  return row !== null;
 }

@@ -15,7 +15,7 @@ from hookline.queries.page.sessions import SessionRow, session_row
 from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, text
 from hookline.queries.page.ways import task_ways
 from hookline.queries.project_report import task_report
-from hookline.queries.proofs import Proof
+from hookline.queries.proofs import NONE, Proof
 from hookline.queries.why import why
 from hookline.sessions.spending import cost_of, turns_of
 from hookline.tasks import notes
@@ -206,8 +206,8 @@ def _gate_row(review: GateReview) -> GateRow:
         seq=said.seq,
         at=said.started_at,
         point=said.point,
-        gate=short_name(said.hook or ""),
-        status=said.status,
+        gate=short_name(said.hook or "no gate"),
+        status=said.status if said.hook else NONE,
         message=said.message,
         comments=review.comments,
         remediation=text(prompt) if prompt else None,
