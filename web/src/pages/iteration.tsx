@@ -12,7 +12,7 @@ import { Panel } from "../ui/panel";
 import { Status, StatusIcon } from "../ui/status";
 import { Exact } from "../ui/text";
 import { concerns } from "./session";
-import { type Step, statusOfChecks, stepAt } from "./steps";
+import { type Step, statusOfChecks, statusOfDecision, stepAt } from "./steps";
 
 interface Props {
   run: string;
@@ -88,13 +88,13 @@ function Around({ run, page }: { run: string; page: IterationPage }) {
   );
 }
 
-function Summary({ row, page }: { row: IterationRow; page: IterationPage }) {
+export function Summary({ row, page }: { row: IterationRow; page: IterationPage }) {
   return (
     <>
       {(row.error ?? row.reason) && <p class={row.error ? "bad" : ""}>{row.error ?? row.reason}</p>}
       <Facts
         rows={[
-          ["decision", row.decision && <Status is={row.decision} />],
+          ["decision", row.decision && <Status is={row.decision === "complete" && !row.checked ? "unproven" : row.decision} label={row.decision} />],
           ["by", row.hook && <a href={href("hooks", row.hook)}>{row.hook}</a>],
           ["began", <Time at={row.began} as="full" />],
           ["took", row.seconds === null ? null : took(row.seconds)],
@@ -109,7 +109,7 @@ function Summary({ row, page }: { row: IterationRow; page: IterationPage }) {
   );
 }
 
-function StepView({ step, isOpen }: { step: Step; isOpen: boolean }) {
+export function StepView({ step, isOpen }: { step: Step; isOpen: boolean }) {
   switch (step.kind) {
     case "turn":
       return <Turn step={step} />;
@@ -186,7 +186,7 @@ function Point({ step, isOpen }: { step: PointStep; isOpen: boolean }) {
     <article class="step">
       <h3>
         <code>{step.point}</code>
-        {step.decision && <Status is={step.decision.action} />}
+        {step.decision && <Status is={statusOfDecision(step.decision.action)} label={step.decision.action} />}
         <Time at={step.at} as="second" />
       </h3>
       {step.decision?.reason && <p>{step.decision.reason}</p>}

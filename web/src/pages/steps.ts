@@ -46,6 +46,11 @@ function checksLine(step: ChecksStep, place: number): Line {
   return { step: String(place), kind: "checks", name: "validation", text, status: statusOfChecks(step), seconds: step.seconds, at: step.at };
 }
 
+/** That a hook calls it complete proves nothing yet: its iteration says whether something does. */
+export function statusOfDecision(action: string): string {
+  return action === "complete" ? "told" : action;
+}
+
 /** Where nothing was checked, nothing has passed. */
 export function statusOfChecks(step: ChecksStep): string {
   if (!step.results.length) return "none";
@@ -56,7 +61,7 @@ function pointLines(step: PointStep, place: number): Line[] {
   const calls = step.calls.map((call, index) => callLine(step, call, `${place}.${index}`));
   if (!step.decision) return calls;
   const { action, reason } = step.decision;
-  return [...calls, { step: String(place), kind: "decision", name: action, text: reason, status: action, seconds: null, at: step.at }];
+  return [...calls, { step: String(place), kind: "decision", name: action, text: reason, status: statusOfDecision(action), seconds: null, at: step.at }];
 }
 
 function callLine(step: PointStep, call: CallRow, name: string): Line {

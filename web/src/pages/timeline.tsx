@@ -43,7 +43,7 @@ export function Iterations({ page, chosen }: { page: SessionPage; chosen: number
   );
 }
 
-function IterationLine({ row }: { row: IterationRow }) {
+export function IterationLine({ row }: { row: IterationRow }) {
   const figures = [
     row.files > 0 && plural(row.files, "file"),
     row.tools > 0 && plural(row.tools, "tool"),

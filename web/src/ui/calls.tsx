@@ -3,6 +3,7 @@ import type { CallRow, Explanation } from "../api/schema";
 import { href } from "../router";
 import { plural, took } from "../time";
 import { Command, Facts, Time } from "./basics";
+import { Receipt, receiptIn } from "./receipt";
 import { Status } from "./status";
 import { Exact, Value } from "./text";
 
@@ -30,6 +31,7 @@ export function Call({ call, isOpen = false }: { call: CallRow; isOpen?: boolean
 }
 
 export function CallDetails({ call }: { call: CallRow }) {
+  const receipt = receiptIn(call.answer);
   return (
     <>
       <Facts
@@ -47,6 +49,7 @@ export function CallDetails({ call }: { call: CallRow }) {
       <Value of={call.conditionValues} label="Values of the condition" />
       {call.stdout && call.stdout.bytes > 0 && <Exact of={call.stdout} label="Printed" />}
       {call.stderr && call.stderr.bytes > 0 && <Exact of={call.stderr} label="Printed on stderr" />}
+      {receipt && <Receipt of={receipt} />}
       <Value of={call.answer} label="Answer" />
       {call.actions.length > 0 && (
         <ul class="plain">
