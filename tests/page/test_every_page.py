@@ -122,6 +122,8 @@ def test_a_word_can_be_typed_right_after_its_key(
 ) -> None:
     cli.configure("agents: {}\n")
     page = window.tab(Server(cli)).open("/tasks")
+    page.get_by_text("No task here").wait_for()
+    page.get_by_text("Live").wait_for()
     assert page.evaluate(PRESSES, key) == "INPUT"
 
 

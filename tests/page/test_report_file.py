@@ -89,7 +89,7 @@ def test_text_stays_text_in_a_report(cli: Cli, opened: Opened) -> None:
     lines = "\n".join(json.dumps({"goal": each, "notes": [each]}) for each in PAYLOADS)
     cli.json("task", "add", "--from", "-", stdin=lines, quiet=False)
     for number, payload in enumerate(PAYLOADS, 1):
-        cli("task", "complete", f"T-{number}", "--result", payload)
+        assert cli("task", "complete", f"T-{number}", f"--result={payload}").code == 0
     page = opened.open(made(cli, "--since", "1h"))
     assert page.locator("article").count() == len(PAYLOADS)
     assert page.evaluate("() => window.hacked") is None

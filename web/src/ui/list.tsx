@@ -46,7 +46,7 @@ export function List<Row>(props: Props<Row>) {
 
   const current = useRef({ rows, keyOf, addressOf, chosen });
   current.current = { rows, keyOf, addressOf, chosen };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const step = (by: number) => () => move(box.current, current.current, by, height);
     const unbind = [bind("j", step(1)), bind("k", step(-1))];
     return () => unbind.forEach((each) => each());
