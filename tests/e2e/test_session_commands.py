@@ -308,10 +308,11 @@ hooks:
     assert "\x1b" not in text
     for prompt in ("prompt.1", "prompt.2"):
         assert (cli.root / prompt).read_text() in page.text
-    known, told = page.session["page"]["known"], page.session
+    session = page.session
+    known = session["page"]["known"]
     assert (known["goal"], known["status"], known["limit"]) == (HOSTILE, "limit", "iterations")
-    assert [each["page"]["iteration"] for each in told["story"]] == [1, 2]
-    assert [row["decision"] for row in told["page"]["iterations"]] == ["continue", "continue"]
+    assert [each["page"]["iteration"] for each in session["story"]] == [1, 2]
+    assert [row["decision"] for row in session["page"]["iterations"]] == ["continue", "continue"]
     assert page.calls("hello")[0]["point"] == "session_start"
     (skipped, *_) = page.calls("skipped")
     assert (skipped["status"], skipped["condition"]) == ("skipped", "iteration > 5")

@@ -120,7 +120,7 @@ def listening(host: str, port: int, option: str) -> socket.socket:
 
 def _why(problem: OSError) -> str:
     """What went wrong, without the address that Python adds."""
-    return os.strerror(problem.errno) if (problem.errno or 0) > 0 else str(problem)
+    return os.strerror(problem.errno) if problem.errno and problem.errno > 0 else str(problem)
 
 
 def is_loopback(host: str) -> bool:
