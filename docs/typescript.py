@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.queries.page.report import ReportFile
 from hookline.surfaces.web.description import REF, schemas
 from hookline.surfaces.web.routes import LINES, ROUTES
 
@@ -16,9 +17,9 @@ _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean"
 
 
 def typescript() -> str:
-    """The types of the API, and a table of its addresses."""
+    """The types of the API and of reports in a file, and a table of the API's addresses."""
     lines = ["// Written by `python -m docs.generate` from the Python types: do not edit.", ""]
-    for name, schema in schemas().items():
+    for name, schema in schemas(ReportFile).items():
         lines += [*_interface(name, schema), ""]
     lines += ["/** Every address of the API: its method, what it takes, and what it answers. */"]
     lines += ["export interface Routes {"]

@@ -97,7 +97,7 @@ class _LoadedTable:
         self._attribute = attribute
 
     def __get__(self, view: View, owner: type) -> Any:
-        table = getattr(import_module(self._module), self._name)(view.connection)
+        table = getattr(import_module(self._module), self._name)(view._connection)
         vars(view)[self._attribute] = table
         return table
 
@@ -132,7 +132,7 @@ class View:
         self.log = LogTable(connection, store_id)
         self.calls = CallTables(connection)
         self.dispatches = DispatchTable(connection)
-        self.connection = connection
+        self._connection = connection
 
 
 class _Counters(msgspec.Struct):

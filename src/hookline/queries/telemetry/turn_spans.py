@@ -52,9 +52,12 @@ class TurnSpans:
         fed: FedTurn | None,
     ) -> Iterator[Span]:
         """A turn that was `asked`, with its tools; `same` is what all of them are marked with."""
-        cost, end = turn.cost, nanoseconds(turn.at)
+        cost, recorded = turn.cost, nanoseconds(turn.at)
         place = SpanPlace(around.trace, span_id(self._store_id, "turn", cost.turn))
-        cut = cost.unfinished or bool(said.get("interrupted"))
+        cut, tools = cost.unfinished or bool(said.get("interrupted")), fed.tools if fed else ()
+        # The last record of a turn that was cut may be its first: its tools were there later.
+        seen = (nanoseconds(each.ended or each.began) for each in tools)
+        end = max((recorded, *seen)) if cut else recorded
         error = "interrupted" if cut else "turn_failed" if said.get("error") else None
         agent = self._content.name(cost.agent)
         if conversation := said.get("conversation"):
@@ -66,7 +69,7 @@ class TurnSpans:
             place=place,
             parent=around.parent,
             name=f"invoke_agent {agent}",
-            start=end - round(cost.seconds * 1000) * MILLI,
+            start=recorded - round(cost.seconds * 1000) * MILLI,
             end=end,
             attributes={
                 **same,
@@ -85,7 +88,7 @@ class TurnSpans:
             error=error,
             message=self._content.said(str(said.get("error") or "")),
         )
-        for number, tool in enumerate(fed.tools if fed is not None else ()):
+        for number, tool in enumerate(tools):
             yield self._tool(place, number, tool, end, same)
 
     def _text(self, value: object) -> str:

@@ -36,9 +36,10 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def schemas() -> dict[str, Any]:
+def schemas(*more: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of every type. What an answer always has is required, defaults or not."""
-    types = [each for route in ROUTES for each in (route.answer, route.takes) if each is not None]
+    given = [each for route in ROUTES for each in (route.answer, route.takes)]
+    types = [*(each for each in given if each is not None), *more]
     _, found = msgspec.json.schema_components(
         [*types, RefusedAnswer], ref_template=f"{REF}{{name}}"
     )
