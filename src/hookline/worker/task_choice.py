@@ -8,15 +8,16 @@ from hookline.config.task_types import claim_rule
 from hookline.pipeline.gate_verbs import run_of
 from hookline.queries.sessions import unstarted_plan
 from hookline.tasks import claims
+from hookline.worker.admission import Admission
 from hookline.worker.agent_sessions import UnableAgents, best_known
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hookline.app import App
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.ports.store import View
-    from hookline.worker.admission import Admission
     from hookline.worker.offered_agents import OfferedAgents
 
 # How many ready tasks are considered first; then up to the usual limit.
@@ -27,17 +28,22 @@ class TaskChoice:
     """Chooses among ready tasks for some agents, and among types if there are any.
 
     `left` are tasks that could not be started. `is_one_left` is whether a task that could be
-    started was left to another host when one was chosen last.
+    started was left to another host when one was chosen last. `is_ours` says of a run whether
+    this worker deals with it.
     """
 
     def __init__(
-        self, app: App, agents: Sequence[str], types: Sequence[str] | None, admission: Admission
+        self,
+        app: App,
+        agents: Sequence[str],
+        types: Sequence[str] | None,
+        is_ours: Callable[[Run], bool],
     ) -> None:
         self.left: set[str] = set()
         self.is_one_left = False
         self.unable = UnableAgents()
         self.offered: OfferedAgents | None = None
-        self.admission = admission
+        self.admission = Admission(app, is_ours)
         self._app, self._agents, self._types = app, agents, types
         self._rule = claim_rule(app.settings)
 

@@ -17,7 +17,6 @@ from hookline.sessions.spending import Spending
 from hookline.sessions.state import LEASE_MARGIN
 from hookline.tasks import claims, planned, verbs
 from hookline.wiring.working.work import begin_work
-from hookline.worker.admission import Admission
 from hookline.worker.agent_sessions import free_name, stopped
 from hookline.worker.records import Begun
 from hookline.worker.task_choice import TaskChoice
@@ -56,7 +55,7 @@ class TaskPicker:
         self._noticed: set[str] = set()
         self._looked_at = ""
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
-        self.choice = TaskChoice(app, agents, types, Admission(app, self._is_ours))
+        self.choice = TaskChoice(app, agents, types, self._is_ours)
         self.spending = Spending(self.tasks, after)
 
     async def begin(self, agents: Sequence[str]) -> Begun | None:

@@ -192,13 +192,6 @@ def receipts(chapter: ToldChapter) -> Iterator[Mapping[str, Any]]:
                 yield receipt
 
 
-def piped_text(call: Delivery) -> str:
-    """What a hook printed or answered as text."""
-    answer = call.answer
-    text = answer.get("text") if isinstance(answer, dict) else None
-    return text if isinstance(text, str) else call.stdout or ""
-
-
 def _verb(effect: JournalEffect) -> str | None:
     return effect.args.get("verb") if effect.kind == "session" else None
 
