@@ -63,7 +63,8 @@ WITH session AS (
 ), verdict AS (
     SELECT e.seq, e.node_id AS task, d.hook AS gate, d.point,
         CASE WHEN d.status <> 'ok' THEN 'broke'
-            WHEN json_extract(d.answer, '$.status') = 'success' THEN 'passed' ELSE 'rejected' END AS said
+            WHEN json_extract(d.answer, '$.status') = 'success' THEN 'passed'
+            ELSE 'rejected' END AS said
     FROM deliveries d JOIN events e ON e.seq = d.event_seq WHERE d.point = 'before_submit'
     UNION ALL
     SELECT e.seq, s.node_id, 'merge', 'merge', 'passed' FROM events e
