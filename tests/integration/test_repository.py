@@ -71,7 +71,7 @@ def test_a_remote_that_does_not_answer_is_a_notice(shared: Place) -> None:
     shared.remote.rename(shared.folder / "away")
     made = begun(shared)
     assert Path(made.path, "readme").exists()
-    assert "origin could not be asked for main" in made.notices[0]
+    assert "origin could not be asked about main" in made.notices[0]
 
 
 def test_the_project_may_be_a_folder_of_the_repository(shared: Place) -> None:

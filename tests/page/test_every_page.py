@@ -108,6 +108,25 @@ def test_the_keyboard_leads_everywhere(cli: Cli, night: Night, window: Window) -
     night.go()
 
 
+# What was typed is there before another key can come: no frame is painted between the two.
+PRESSES = """async key => {
+  dispatchEvent(new KeyboardEvent('keydown', key));
+  for (let turn = 0; turn < 20; turn += 1) await null;
+  return document.activeElement.tagName;
+}"""
+
+
+@pytest.mark.parametrize("key", [{"key": "/"}, {"key": "k", "ctrlKey": True}])
+def test_a_word_can_be_typed_right_after_its_key(
+    cli: Cli, window: Window, key: dict[str, Any]
+) -> None:
+    cli.configure("agents: {}\n")
+    page = window.tab(Server(cli)).open("/tasks")
+    page.get_by_text("No task here").wait_for()
+    page.get_by_text("Live").wait_for()
+    assert page.evaluate(PRESSES, key) == "INPUT"
+
+
 def test_times_are_local_and_utc(cli: Cli, window: Window) -> None:
     cli.configure("hooks: {}\n")
     task = cli.task(cli.add("write"))

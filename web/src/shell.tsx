@@ -1,5 +1,5 @@
 // Around every page: where one can go, whether the page is current, what was said.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { AttentionPage } from "./api/schema";
 import { bind, dialog } from "./keys";
 import { PLACES } from "./places";
@@ -29,7 +29,7 @@ export function Shell() {
   const main = useRef<HTMLElement>(null);
   const page = route.value.parts[0] ?? "";
   const subject = page === "sessions" || page === "runs" ? route.value.parts[1] : "";
-  useEffect(() => {
+  useLayoutEffect(() => {
     const unbind = [
       bind("/", () => go("#/search")),
       bind("?", () => {

@@ -1,13 +1,13 @@
 // The timeline of a session in its three scales: a line for each iteration, for each turn and hook
 // in it, or for each event.
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import { get } from "../api";
 import type { EventRow, EventsPage, IterationPage, IterationRow, SessionPage } from "../api/schema";
 import { href } from "../router";
-import { listen } from "../stream";
+import { useRows } from "../rows";
 import { count, money, plural, took } from "../time";
-import { Empty, Time } from "../ui/basics";
+import { Empty, Problem, Time } from "../ui/basics";
 import { List } from "../ui/list";
 import { StatusIcon } from "../ui/status";
 import { type Line, linesOf } from "./steps";
@@ -43,7 +43,7 @@ export function Iterations({ page, chosen }: { page: SessionPage; chosen: number
   );
 }
 
-function IterationLine({ row }: { row: IterationRow }) {
+export function IterationLine({ row }: { row: IterationRow }) {
   const figures = [
     row.files > 0 && plural(row.files, "file"),
     row.tools > 0 && plural(row.tools, "tool"),
@@ -63,7 +63,7 @@ function IterationLine({ row }: { row: IterationRow }) {
         </span>
         <span class="under fill">
           {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
-          {row.hook && ` · ${row.hook}`}
+          {row.hook && ` · decided by ${row.hook}`}
         </span>
       </span>
       <span class="col figures">{row.seconds === null ? "" : took(row.seconds)}</span>
@@ -165,66 +165,31 @@ function TurnLine({ line }: { line: Line }) {
 
 const PART = 200;
 
-/** The log of a run, the newest event first: what comes is put on top, older parts are read as one scrolls. */
-export function Everything({ run, chosen, addressOf }: { run: string; chosen: string | null; addressOf: (row: EventRow) => string }) {
-  const [rows, setRows] = useState<EventRow[] | null>(null);
-  const [older, setOlder] = useState<number | null>(null);
-  const node = encodeURIComponent(run);
-  useEffect(() => {
-    let isGone = false;
-    const begin = async () => {
-      const page = await get<EventsPage>(`/api/events?node=${node}&limit=${PART}`);
-      if (isGone) return;
-      setRows(page.events);
-      setOlder(page.next);
-    };
-    void begin();
-    let timer: ReturnType<typeof setTimeout> | null = null;
-    const stop = listen((lines) => {
-      if (lines && !lines.some((line) => line.node === run || line.run === run)) return;
-      timer ??= setTimeout(() => {
-        timer = null;
-        void newer(node, setRows);
-      }, 500);
-    });
-    return () => {
-      isGone = true;
-      stop();
-      if (timer) clearTimeout(timer);
-    };
-  }, [run]);
-  const more = () => {
-    if (older === null) return;
-    setOlder(null);
-    void get<EventsPage>(`/api/events?node=${node}&limit=${PART}&before=${older}`).then((page) => {
-      setRows((now) => [...(now ?? []), ...page.events]);
-      setOlder(page.next);
-    });
-  };
-  if (!rows) return null;
-  return <Events rows={rows} more={more} chosen={chosen} addressOf={addressOf} />;
-}
-
-async function newer(node: string, setRows: (change: (now: EventRow[] | null) => EventRow[]) => void): Promise<void> {
-  const page = await get<EventsPage>(`/api/events?node=${node}&limit=${PART}`);
-  setRows((now) => {
-    const newest = now?.[0]?.seq ?? 0;
-    const fresh = page.events.filter((event) => event.seq > newest);
-    // If more came than one part has, what is between would be missing: begin anew.
-    return fresh.length < page.events.length || !now?.length ? [...fresh, ...(now ?? [])] : page.events;
-  });
-}
-
 interface EventsProps {
-  rows: EventRow[];
+  run: string;
   addressOf: (row: EventRow) => string;
-  more?: () => void;
-  chosen?: string | null;
+  chosen: string | null;
 }
 
-function Events({ rows, addressOf, more, chosen = null }: EventsProps) {
+/** The log of a run, the newest event first; older parts are read as one scrolls. */
+export function Everything({ run, chosen, addressOf }: EventsProps) {
+  const address = `/api/events?node=${encodeURIComponent(run)}&limit=${PART}`;
+  const { rows, error, more } = useRows<EventRow>(
+    {
+      part: (before) => address + (before ? `&before=${before}` : ""),
+      rows: (answer: EventsPage) => answer.events,
+      next: (answer: EventsPage) => (answer.next === null ? null : String(answer.next)),
+      keyOf: (row) => String(row.seq),
+      touched: (line) => (line.node === run || line.run === run ? String(line.seq) : null),
+      some: (seqs) => `${address}&after=${Math.min(...seqs.map(Number)) - 1}&before=${Math.max(...seqs.map(Number)) + 1}`,
+      order: (one, other) => other.seq - one.seq,
+    },
+    [run],
+  );
   return (
-    <List label="Events, the newest first" rows={rows} keyOf={(row) => String(row.seq)} addressOf={addressOf} chosen={chosen} height={34} more={more}>
+    <>
+      {error && <Problem of={error} />}
+      <List label="Events, the newest first" rows={rows} keyOf={(row) => String(row.seq)} addressOf={addressOf} chosen={chosen} height={34} more={more}>
       {(row) => (
         <>
           <span class="figures seq">{row.seq}</span>
@@ -236,7 +201,8 @@ function Events({ rows, addressOf, more, chosen = null }: EventsProps) {
           </span>
         </>
       )}
-    </List>
+      </List>
+    </>
   );
 }
 

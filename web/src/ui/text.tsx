@@ -29,7 +29,8 @@ export function Exact({ of, label }: Props) {
         </button>
       </figcaption>
       <pre tabIndex={0}>{shown}</pre>
-      {of.cut && whole === null && (
+      {of.cut && !of.path && <p class="faint">The rest of it is left out.</p>}
+      {of.cut && of.path && whole === null && (
         <button type="button" class="quiet" onClick={load}>
           show all {bytes(of.bytes)}
         </button>

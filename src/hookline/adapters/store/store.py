@@ -171,7 +171,7 @@ class View:
 
 
 class _Counters(msgspec.Struct):
-    """Where the log stands, and what numbers were given; `missed` is for hooks that were off."""
+    """How far the log goes, and what numbers were given; `missed` is for hooks that were off."""
 
     seq: int
     task: int

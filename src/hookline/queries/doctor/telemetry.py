@@ -25,7 +25,7 @@ def telemetry_checks(project: Project, environ: Mapping[str, str]) -> Iterator[D
         with closing(App.open(project.root, environ=environ, read_only=True)) as app:
             found = telemetry_status(app)
     except StoreError:
-        yield skipped("telemetry", "not looked at, for the store cannot be read")
+        yield skipped("telemetry", "not checked: the store cannot be read")
         return
     if found.destination is None:
         yield skipped("telemetry", "none is sent")

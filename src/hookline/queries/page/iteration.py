@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.ports.feeds import FeedRecord
     from hookline.ports.store import View
-    from hookline.queries.session_story import Step
+    from hookline.queries.session_story import Step, ToldChapter
 
 # So much of a session's feed is searched for the tools of a turn.
 MAX_FEED = 4 * 1024 * 1024
@@ -89,6 +89,9 @@ class ToldStep(Shown, tag_field="kind", tag="told"):
     seq: int
 
 
+ToldSteps = TurnStep | ChecksStep | PointStep | ToldStep
+
+
 class IterationPage(Shown):
     """One part of a session; `diff` is where the API has what it changed."""
 
@@ -97,7 +100,7 @@ class IterationPage(Shown):
     iteration: int | None
     began: str | None
     ended: EndedIteration | None
-    steps: list[TurnStep | ChecksStep | PointStep | ToldStep]
+    steps: list[ToldSteps]
     previous: int | None
     next: int | None
     diff: str | None
@@ -111,18 +114,24 @@ def iteration_page(app: App, name: str, chapter: int) -> IterationPage:
         if found is None or chapter > run.chapter:
             raise BadInput(f"{run.run_id} has no part {chapter}", help="it is counted from 1")
         place = f"/api/sessions/{run.run_id}/iterations/{chapter}"
-        used = tools_used(app, run.run_id)
         return IterationPage(
             run_id=run.run_id,
             chapter=chapter,
             iteration=found.iteration,
             began=found.began,
             ended=found.ended,
-            steps=[_step(view, step, place, used) for step in found.steps],
+            steps=told_steps(view, found, tools_used(app, run.run_id), place),
             previous=chapter - 1 if chapter > 1 else None,
             next=chapter + 1 if chapter < run.chapter else None,
             diff=f"{place}/diff",
         )
+
+
+def told_steps(
+    view: View, chapter: ToldChapter, used: list[ToolUse], place: str | None
+) -> list[ToldSteps]:
+    """What happened in a part of a session; `place` is where the API has all of a long text."""
+    return [_step(view, step, place, used) for step in chapter.steps]
 
 
 def effect_text(app: App, name: str, chapter: int, effect_id: str, part: str) -> str:
@@ -138,31 +147,29 @@ def effect_text(app: App, name: str, chapter: int, effect_id: str, part: str) ->
     raise BadInput(f"{run.run_id} has no such text")
 
 
-def _step(
-    view: View, step: Step, place: str, used: list[ToolUse]
-) -> TurnStep | ChecksStep | PointStep | ToldStep:
+def _step(view: View, step: Step, place: str | None, used: list[ToolUse]) -> ToldSteps:
     if isinstance(step, ToldTurn):
-        return _turn(step, f"{place}/texts/{step.effect_id}", used)
+        return _turn(step, place and f"{place}/texts/{step.effect_id}", used)
     if isinstance(step, Checked):
         return ChecksStep(at=step.at, seconds=step.seconds, results=step.results, seq=step.seq)
     if isinstance(step, Fired):
-        calls = [call_row(view, each) for each in step.calls]
+        calls = [call_row(view, each, whole=place is None) for each in step.calls]
         return PointStep(
             point=step.point, at=step.at, calls=calls, decision=step.decision, seq=step.seq
         )
-    whole = text(step.text, f"{place}/texts/{step.seq}/text")
+    whole = text(step.text, place and f"{place}/texts/{step.seq}/text")
     return ToldStep(title=step.title, at=step.at, text=whole, seq=step.seq)
 
 
-def _turn(turn: ToldTurn, place: str, used: list[ToolUse]) -> TurnStep:
+def _turn(turn: ToldTurn, place: str | None, used: list[ToolUse]) -> TurnStep:
     until = None if turn.seconds is None else seconds(turn.at) + turn.seconds
     own = [each for each in used if _is_within(each, seconds(turn.at), until)]
     return TurnStep(
         effect_id=turn.effect_id,
         at=turn.at,
         seconds=turn.seconds,
-        prompt=text(turn.prompt, f"{place}/prompt"),
-        text=text(turn.text, f"{place}/text"),
+        prompt=text(turn.prompt, place and f"{place}/prompt"),
+        text=text(turn.text, place and f"{place}/text"),
         error=turn.error,
         tools=turn.tools,
         used=own,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # So much of a text comes with an answer; its `path` has all of it.
 MAX_TEXT = 16 * 1024
+# The same where all of it cannot be asked for.
+MAX_WHOLE = 256 * 1024
 MAX_LINE = 300
 
 
@@ -125,8 +127,9 @@ def optional_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def text(whole: str, path: str | None = None, limit: int = MAX_TEXT) -> Text:
-    """A text as it is, or its begin; `path` is where all of it is."""
+def text(whole: str, path: str | None = None) -> Text:
+    """A text as it is, or its begin; `path` is where all of it is, if it can be asked for."""
+    limit = MAX_TEXT if path is not None else MAX_WHOLE
     size = len(whole.encode("utf-8", "replace"))
     is_cut = len(whole) > limit
     return Text(
@@ -137,13 +140,13 @@ def text(whole: str, path: str | None = None, limit: int = MAX_TEXT) -> Text:
     )
 
 
-def printed(whole: str | None, path: str) -> Text | None:
+def printed(whole: str | None, path: str | None) -> Text | None:
     """What a program printed; None for nothing."""
     return text(whole, path) if whole else None
 
 
-def call_row(view: View, call: Delivery) -> CallRow:
-    """A call of a hook with its actions."""
+def call_row(view: View, call: Delivery, *, whole: bool = False) -> CallRow:
+    """A call of a hook with its actions; `whole` where nothing more can be asked for."""
     path = f"/api/calls/{call.id}"
     return CallRow(
         id=call.id,
@@ -160,8 +163,8 @@ def call_row(view: View, call: Delivery) -> CallRow:
         exit_code=call.exit_code,
         answer=call.answer,
         error=call.error,
-        stdout=printed(call.stdout, f"{path}/stdout"),
-        stderr=printed(call.stderr, f"{path}/stderr"),
+        stdout=printed(call.stdout, None if whole else f"{path}/stdout"),
+        stderr=printed(call.stderr, None if whole else f"{path}/stderr"),
         condition=call.condition,
         condition_values=call.condition_values,
         actions=[_action(each) for each in view.calls.actions(call.event_seq, call.hook)],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.queries.page.report import ReportFile
 from hookline.surfaces.web.answers import RefusedAnswer
 from hookline.surfaces.web.routes import LINES, POST, ROUTES, Route
 from hookline.version import __version__
@@ -37,9 +38,10 @@ def openapi() -> dict[str, Any]:
     }
 
 
-def schemas() -> dict[str, Any]:
+def schemas(*more: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of every type. What an answer always has is required, defaults or not."""
-    types = [each for route in ROUTES for each in (route.answer, route.takes) if each is not None]
+    given = [each for route in ROUTES for each in (route.answer, route.takes)]
+    types = [*(each for each in given if each is not None), *more]
     _, found = msgspec.json.schema_components(
         [*types, RefusedAnswer], ref_template=f"{_REF}{{name}}"
     )
@@ -118,9 +120,9 @@ def _ref(kind: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def typescript() -> str:
-    """The types of the API, and a table of its addresses."""
+    """The types of the API and of reports in a file, and a table of the API's addresses."""
     lines = ["// Written by `python -m docs.generate` from the Python types: do not edit.", ""]
-    for name, schema in schemas().items():
+    for name, schema in schemas(ReportFile).items():
         lines += [*_interface(name, schema), ""]
     lines += ["/** Every address of the API: its method, what it takes, and what it answers. */"]
     lines += ["export interface Routes {"]
