@@ -33,8 +33,8 @@ while :; do
 done
 """
 PROMISE = "echo '<promise>COMPLETE</promise>'"
-# The prompt is kept, whole at once, under the run's id and the turn's number; then the turn's script
-# speaks.
+# The prompt is kept under the run's id and the turn's number, all at once; then the script of the
+# turn speaks.
 AGENT = """\
 here=$(dirname "$0")
 box="$here/$HOOKLINE_RUN_ID"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.page.night import Night
-from tests.page.test_every_page import PAYLOADS, SIZES, objections
+from tests.page.test_every_page import SIZES, objections
+from tests.page.test_hostile_texts import PAYLOADS
 
 if TYPE_CHECKING:
     from pathlib import Path
