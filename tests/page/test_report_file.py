@@ -9,7 +9,8 @@ import pytest
 
 from tests.e2e.session_rig import Rig
 from tests.page.night import Night
-from tests.page.test_every_page import PAYLOADS, SIZES, objections
+from tests.page.test_every_page import SIZES, objections
+from tests.page.test_hostile_texts import PAYLOADS
 
 if TYPE_CHECKING:
     from pathlib import Path

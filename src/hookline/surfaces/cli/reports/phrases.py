@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.text.display import shortened
 from hookline.domain.text.excerpts import first_few
 from hookline.domain.text.terminal import plural
 from hookline.domain.timestamps import local, moment_text
@@ -138,8 +137,3 @@ def role_texts(cost: WholeCost) -> list[str]:
 def iterations_text(count: int) -> str:
     """How far a session came."""
     return f"after {plural(count, 'iteration')}"
-
-
-def first_line(words: str) -> str:
-    """The beginning of what was said."""
-    return shortened(words.strip().partition("\n")[0], 200)
