@@ -890,11 +890,10 @@ export interface SessionRow {
   seq: number;
 }
 
-/** A session with its newest iterations in full; `seconds` is how long it was working. `left_out` older iterations are not even listed. `proof` is the last one that a stop hook kept. */
+/** A session with its newest iterations in full. `left_out` older iterations are not even listed. `proof` is the last one that a stop hook kept. */
 export interface SessionStory {
   page: SessionPage;
   why: string | null;
-  seconds: number | null;
   iterations: number;
   leftOut: number;
   story: ToldWhole[];

@@ -6,10 +6,11 @@ import { get } from "../api";
 import type { EventRow, EventsPage, IterationPage, IterationRow, SessionPage } from "../api/schema";
 import { href } from "../router";
 import { useRows } from "../rows";
-import { count, money, plural, took } from "../time";
+import { count, money, plural, secondsBetween, took } from "../time";
 import { Empty, Problem, Time } from "../ui/basics";
 import { List } from "../ui/list";
 import { StatusIcon } from "../ui/status";
+import { hookName } from "../ui/text";
 import { type Line, linesOf } from "./steps";
 
 /** How an iteration is to be seen: by its end, its decision, or that it goes on. */
@@ -63,7 +64,7 @@ export function IterationLine({ row }: { row: IterationRow }) {
         </span>
         <span class="under fill">
           {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
-          {row.hook && ` · decided by ${row.hook}`}
+          {row.hook && ` · decided by ${hookName(row.hook)}`}
         </span>
       </span>
       <span class="col figures">{row.seconds === null ? "" : took(row.seconds)}</span>
@@ -131,7 +132,7 @@ export function Turns({ page, chosen, step }: { page: SessionPage; chosen: numbe
     >
       {(row) => {
         if (!row.line) chapters.want(row.iteration.chapter);
-        return row.line ? <TurnLine line={row.line} /> : <GroupLine row={row.iteration} />;
+        return row.line ? <TurnLine line={row.line} iteration={row.iteration} /> : <GroupLine row={row.iteration} />;
       }}
     </List>
   );
@@ -148,13 +149,23 @@ function GroupLine({ row }: { row: IterationRow }) {
   );
 }
 
-function TurnLine({ line }: { line: Line }) {
+/** When a step began in its iteration, and how long it took: in percent of the iteration. */
+function spanOf(line: Line, iteration: IterationRow): { left: string; width: string } | null {
+  if (!iteration.began || !iteration.seconds || line.seconds === null) return null;
+  const left = (100 * Math.max(0, secondsBetween(iteration.began, line.at))) / iteration.seconds;
+  const width = Math.min(100 - left, (100 * line.seconds) / iteration.seconds);
+  return left > 100 ? null : { left: `${left}%`, width: `${Math.max(0, width)}%` };
+}
+
+function TurnLine({ line, iteration }: { line: Line; iteration: IterationRow }) {
+  const span = spanOf(line, iteration);
   return (
     <>
       <StatusIcon is={line.status} says />
       <span class="kind">{line.kind}</span>
       <span class="name">{line.name}</span>
       <span class="fill faint">{line.text}</span>
+      <span class="span-of wide-only" aria-hidden="true">{span && <span style={span} />}</span>
       <span class="figures">{line.seconds === null ? "" : took(line.seconds)}</span>
       <span class="figures time-col">
         <Time at={line.at} as="second" />

@@ -166,7 +166,7 @@ def task_page(app: App, identifier: str) -> TaskPage:
         runs = list(runs_on(view, task.id, SESSION))
         parts = (edge.from_id for edge in view.graph.edges_to(task.id, t.SPAWNED_BY))
         waiting = (edge.from_id for edge in view.graph.edges_to(task.id, t.DEPENDS_ON))
-        has_work = bool(runs) or task.state in (t.SUBMITTED, t.COMPLETED)
+        has_work = any(runs_on(view, task.id)) or task.state in (t.SUBMITTED, t.COMPLETED)
         return TaskPage(
             seq=view.log.last(),
             task=task,
