@@ -205,6 +205,17 @@ def test_a_url_that_leads_nowhere(cli: Cli, url: str, code: str, help: str) -> N
         assert SECRET not in result.stdout + result.stderr
 
 
+def test_a_project_is_not_half_made_while_its_server_is_away(cli: Cli, place: str) -> None:
+    cli.root.joinpath("hookline.yaml").unlink(missing_ok=True)
+    cli.env["HOOKLINE_STORE"] = "postgresql://ada@127.0.0.1:1/postgres?project=shop"
+    assert "store-unreachable" in cli("init", "--yes").stderr
+    assert not cli.root.joinpath("hookline.yaml").exists()
+    cli.env["HOOKLINE_STORE"] = place
+    made = cli("init", "--yes", "--json").json
+    assert "hookline.yaml" in made["created"]
+    assert made["trusted"]
+
+
 def test_a_password_is_never_shown(cli: Cli, postgres: PostgresServer) -> None:
     url = postgres.url("shown").replace("hookline@", f"hookline:{SECRET}@")
     cli.configure(f"store: {url}\n")

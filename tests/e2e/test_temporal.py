@@ -102,6 +102,11 @@ def test_a_run_is_advanced_answered_and_ended(
     for hidden in (SECRET, "prompt of a user", "Ship the secret", "testing", str(served.root)):
         assert hidden not in decoded(history)
     assert decoded(history).count("R-1") >= 3  # it is the run's own, and can be read
+    described = temporal_server.run("workflow", "describe", "-w", name, "--output", "json").stdout
+    size = int(json.loads(described)["workflowExecutionInfo"]["historySizeBytes"])
+    # One kilobyte for each advance, and one for the beginning.
+    advances = history.count('"EVENT_TYPE_ACTIVITY_TASK_SCHEDULED"')
+    assert 0 < size <= 1024 * (advances + 1)
     assert "Traceback" not in stopped(worker)
 
 

@@ -178,8 +178,8 @@ class WorkerThread:
         }
 
     @activity.defn(name=ADVANCE)
-    async def _advance(self, store: str, run_id: str) -> Answer:
-        self._refuse_strangers(store)
+    async def _advance(self, run: str) -> Answer:
+        run_id = self._own_run(run)
         said = await self._beating(self._engine.begin(self._engine.advance(run_id)))
         if said == HELD:
             raise ApplicationError("", type="Held")
@@ -188,13 +188,15 @@ class WorkerThread:
         return said
 
     @activity.defn(name=CANCEL)
-    async def _cancel(self, store: str, run_id: str) -> None:
-        self._refuse_strangers(store)
+    async def _cancel(self, run: str) -> None:
+        run_id = self._own_run(run)
         await asyncio.wrap_future(self._engine.begin(self._engine.cancel(run_id)))
 
-    def _refuse_strangers(self, store: str) -> None:
+    def _own_run(self, run: str) -> str:
+        """The run of a store, which has to be ours."""
+        store, _, run_id = run.partition("/")
         if store == self._site.store.id:
-            return
+            return run_id
         if store not in self._strange:
             self._strange.add(store)
             queue = self._site.settings.task_queue
