@@ -13,11 +13,13 @@ from statistics import median, quantiles
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from temporalio.client import Client
 from tests.postgres_server import running
 from tests.temporal_server import temporal as temporal_server
 
 from benchmarks.measure import Plan, Result
 from hookline.adapters.schedulers import local, temporal
+from hookline.adapters.temporal.client import prefix
 from hookline.config.types import SchedulerSection
 from hookline.flows import control
 from hookline.flows.serving import RunServer
@@ -107,7 +109,7 @@ async def _rounds(
     """All by turns, so that noise falls on all alike; the floor is the local one over a file."""
     found: dict[str, list[tuple[float, float]]] = {}
     async with AsyncExitStack() as opened:
-        turns = {}
+        turns, workflows = {}, {}
         for kind, module in SCHEDULERS.items():
             settings = SchedulerSection(kind=kind, address=remote.address)
             for store, env in (("file", {}), ("server", {"HOOKLINE_STORE": server.url(kind)})):
@@ -119,17 +121,32 @@ async def _rounds(
                 run_id = place.start(follows)
                 await place.until(run_id, "parked")
                 turns[name], found[name] = (watched, run_id), []
-        for _ in range(plan.rounds(200, 20)):
+                if kind == "temporal":
+                    workflows[name] = f"{prefix(place.site(settings))}{run_id}"
+        before = await _histories(remote, workflows)
+        for _ in range(count := plan.rounds(200, 20)):
             for name, (watched, run_id) in turns.items():
                 found[name].append(await _rested(watched, run_id))
+        after = await _histories(remote, workflows)
+    grown = {name: f"{(after[name] - before[name]) / count:.0f} bytes" for name in workflows}
     results = []
     for number, (what, aim) in enumerate((("looked at", AIM_WAKE), ("parked again", None))):
         for name, rounds in found.items():
             ours = [each[number] for each in rounds]
             note = f"{FLOOR}; {_p95(ours)}; aim {aim:g} s" if aim else f"{FLOOR}; {_p95(ours)}"
             floor = median(each[number] for each in found[FLOOR])
-            results.append(Result(f"{what}: {name}", median(ours), floor, note, None))
+            told = f"{grown[name]} of history" if name in grown and not aim else ""
+            results.append(Result(f"{what}: {name}", median(ours), floor, note, None, told))
     return results
+
+
+async def _histories(server: TemporalServer, workflows: dict[str, str]) -> dict[str, int]:
+    """How many bytes the histories of workflows have."""
+    client, found = await Client.connect(server.address), {}
+    for name, workflow in workflows.items():
+        described = await client.get_workflow_handle(workflow).describe()
+        found[name] = described.raw_description.workflow_execution_info.history_size_bytes
+    return found
 
 
 async def _rested(watched: Watched, run_id: str) -> tuple[float, float]:

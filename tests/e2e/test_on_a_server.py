@@ -321,6 +321,15 @@ def test_a_change_that_is_cut_short_leaves_nothing(postgres: PostgresServer) -> 
             assert verbs.add(tx, "kept").id == "T-1"
 
 
+def test_a_change_is_stored_though_nobody_can_be_told(own: PostgresServer) -> None:
+    with closing(PostgresStore(own.url("p"))) as store:
+        own.run("ALTER FUNCTION hookline.tell(text) RENAME TO told")
+        with store.write({}) as tx:
+            verbs.add(tx, "stored, but not told")
+        with store.read() as view:
+            assert [each.goal for each in view.graph.tasks()] == ["stored, but not told"]
+
+
 def test_who_is_silent_in_a_change_does_not_hold_up_the_others(place: str) -> None:
     with closing(PostgresStore(place)) as silent, closing(PostgresStore(place)) as busy:
 

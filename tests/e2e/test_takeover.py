@@ -7,13 +7,16 @@ import json
 import os
 import re
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hookline.app import App
+from hookline.domain.work.places import WorkPlace
 from hookline.wiring.working.repositories import repository
 from hookline.wiring.working.takeover import takeover
+from hookline.wiring.working.work import begin_work
 from tests.e2e.clone_rig import CONTINUE, PROMISE, SECRET, Clones
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import work_ended
@@ -91,6 +94,29 @@ def test_a_first_turn_that_was_cut_is_made_again(clones: Clones) -> None:
     clones.kill_in_turn(task, 1)
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     assert told_of_move(clones) == [False, True]
+    assert clones.repo.merged() == ["two"]
+
+
+@pytest.mark.parametrize("before", ["a clone that is gone", "its own"])
+def test_work_that_was_begun_without_a_copy_goes_on_elsewhere(clones: Clones, before: str) -> None:
+    """Whoever began it first had died before a copy was noted, and the next one does as well."""
+    clones.rig.turns(clones.hang(1, "echo lost > one"), f"ls; echo two > two; {PROMISE}")
+    clones.begin()
+    task = clones.first.add("count")
+    with closing(App.open(str(clones.first.root), environ=clones.first.env)) as app:
+        holder, own = "gone-1a2b:/project", takeover(app)
+        if before == "its own" and own is not None:
+            asyncio.run(repository(app).worktrees.open(task, first=True))
+            holder = own.name
+        app.change(lambda tx: tx.work_places.set(task, WorkPlace(holder=holder)))
+        asyncio.run(begin_work(app, task))
+        with app.read() as view:
+            noted = view.work_places.find(task)
+        assert noted is not None
+        clones.kill_in_turn(task, 1)
+        # As if it had been killed before it did anything.
+        app.change(lambda tx: tx.work_places.set(task, noted))
+    assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     assert clones.repo.merged() == ["two"]
 
 

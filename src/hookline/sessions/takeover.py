@@ -100,7 +100,8 @@ class Takeover:
         if not _is_own(run):
             self._hold(before, run, attempt.change)
             return
-        if self._clone.copies and before is not None and before.copy is None:
+        # Who had just begun again from nothing has done nothing that could be lost.
+        if self._clone.copies and before is not None and not (before.copy or before.was):
             raise WorkElsewhere(
                 f"the work on {run.input['taskId']} is on {before.holder}, which has no copy of it",
                 help=f"continue it there; `hookline flow cancel {run.run_id}` gives it up",
@@ -117,7 +118,7 @@ class Takeover:
     def begin(self, begun: Worktree, change: Change) -> None:
         """Note that the work on a task begins here: without more, another clone has all of it."""
         place = self._find(begun.task)
-        if self._clone.copies and (place is None or place.copy is None):
+        if self._clone.copies and (place is None or (place.copy is None and place.was is None)):
             copy = WorkCopy(tip=begun.head, files=begun.head, tree="", taken_at=self._store.now())
             self._note(begun.task, place, WorkPlace(holder=self._clone.name, copy=copy), change)
 

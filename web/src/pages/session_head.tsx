@@ -5,7 +5,7 @@ import { count, money, took } from "../time";
 import { Command, Facts, Meter, Time } from "../ui/basics";
 import { Icon } from "../ui/icon";
 import { Status, provenStatus } from "../ui/status";
-import { Exact } from "../ui/text";
+import { Exact, hookName } from "../ui/text";
 import { Ways } from "../ui/ways";
 
 export function Head({ page }: { page: SessionPage }) {
@@ -76,7 +76,7 @@ function Waits({ page }: { page: SessionPage }) {
         <Exact key={index} label="A person says" of={{ text, bytes: new Blob([text]).size, cut: false, path: null }} />
       ))}
       {page.held.map((held) => (
-        <Exact key={held.eventSeq} label={`${held.hook} at ${held.point}`} of={{ text: held.text, bytes: held.bytes, cut: false, path: null }} />
+        <Exact key={held.eventSeq} label={`${hookName(held.hook)} at ${held.point}`} of={{ text: held.text, bytes: held.bytes, cut: false, path: null }} />
       ))}
     </details>
   );

@@ -10,6 +10,7 @@ import { count, money, plural, secondsBetween, took } from "../time";
 import { Empty, Problem, Time } from "../ui/basics";
 import { List } from "../ui/list";
 import { StatusIcon, toneOf as statusTone } from "../ui/status";
+import { hookName } from "../ui/text";
 import { type Line, linesOf } from "./steps";
 
 /** How an iteration is to be seen: by its end, its decision, or that it goes on. */
@@ -74,7 +75,7 @@ export function IterationLine({ row }: { row: IterationRow }) {
         </span>
         <span class="under fill">
           {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
-          {row.hook && ` · decided by ${row.hook}`}
+          {row.hook && ` · decided by ${hookName(row.hook)}`}
         </span>
       </span>
       <span class="col figures">{row.seconds === null ? "" : took(row.seconds)}</span>

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.app import App
 from hookline.domain.text.terminal import plural
-from hookline.errors import LinkedFolder, StoreError
+from hookline.errors import StoreError
 from hookline.queries.doctor.checks import Diagnosis, ok, skipped, warning
 from hookline.queries.telemetry.status import telemetry_status
 
@@ -24,7 +24,8 @@ def telemetry_checks(project: Project, environ: Mapping[str, str]) -> Iterator[D
     try:
         with closing(App.open(project.root, environ=environ, read_only=True)) as app:
             found = telemetry_status(app)
-    except (LinkedFolder, StoreError):  # told by the checks of the folder and the store
+    except StoreError:
+        yield skipped("telemetry", "not checked: the store cannot be read")
         return
     if found.destination is None:
         yield skipped("telemetry", "none is sent")

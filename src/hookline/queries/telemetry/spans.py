@@ -239,9 +239,12 @@ class Spans:
         said: Mapping[str, Any],
         fed: FedTurn | None,
     ) -> Iterator[Span]:
-        cost, end = turn.cost, _ns(turn.at)
+        cost, recorded = turn.cost, _ns(turn.at)
         place = SpanPlace(around.trace, span_id(self._places.store_id, "turn", cost.turn))
-        cut = cost.unfinished or bool(said.get("interrupted"))
+        cut, tools = cost.unfinished or bool(said.get("interrupted")), fed.tools if fed else ()
+        # The last record of a turn that was cut may be its first: its tools were there later.
+        seen = (_ns(each.ended or each.began) for each in tools)
+        end = max((recorded, *seen)) if cut else recorded
         error = "interrupted" if cut else "turn_failed" if said.get("error") else None
         agent, same = self._content.name(cost.agent), self._about(around.run)
         if conversation := said.get("conversation"):
@@ -253,7 +256,7 @@ class Spans:
             place=place,
             parent=around.parent,
             name=f"invoke_agent {agent}",
-            start=end - round(cost.seconds * 1000) * _MILLI,
+            start=recorded - round(cost.seconds * 1000) * _MILLI,
             end=end,
             attributes={
                 **same,
@@ -272,7 +275,7 @@ class Spans:
             error=error,
             message=self._content.said(str(said.get("error") or "")),
         )
-        for number, tool in enumerate(fed.tools if fed is not None else ()):
+        for number, tool in enumerate(tools):
             yield self._tool(place, number, tool, end, same)
 
     def _text(self, value: object) -> str:

@@ -84,9 +84,11 @@ async def begin_work(app: App, task_id: str) -> Worktree:
         await git.changes.rebase(place.folder, place.base, branch=place.branch)
     if place.fresh or is_empty or not is_known:
         start = await git.history.merge_base(place.folder, place.base)
-        app.change(work_record.note_start, place, start)
-        if place.fresh and (clones := takeover(app)) is not None:
+        # First: whoever dies in between is not taken for one who has worked on it.
+        clones = takeover(app)
+        if clones is not None and (place.fresh or not await git.worktrees.unsaved(task_id)):
             clones.begin(place, app.change)
+        app.change(work_record.note_start, place, start)
     with app.read() as view:
         export_task(view, task, place.folder)
     return place
