@@ -24,6 +24,7 @@ ROUTES = {
     "/sessions?start=1": "Plan first",
     "/sessions/R-7": "Orders over 50 ship for free",
     "/sessions/R-7?scale=turns": "style-guide",
+    "/sessions/R-7?scale=turns&only=problems": "exit 1",
     "/sessions/R-7?scale=all": "session_iteration_ended",
     "/sessions/R-7/1": "What it changed",
     "/tasks": "Step 3 of the new checkout",

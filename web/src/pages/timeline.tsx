@@ -9,7 +9,7 @@ import { useRows } from "../rows";
 import { count, money, plural, secondsBetween, took } from "../time";
 import { Empty, Problem, Time } from "../ui/basics";
 import { List } from "../ui/list";
-import { StatusIcon } from "../ui/status";
+import { StatusIcon, toneOf as statusTone } from "../ui/status";
 import { hookName } from "../ui/text";
 import { type Line, linesOf } from "./steps";
 
@@ -27,15 +27,26 @@ function useNewestFirst(page: SessionPage): IterationRow[] {
   return useMemo(() => [...page.iterations].reverse(), [page.iterations]);
 }
 
-export function Iterations({ page, chosen }: { page: SessionPage; chosen: number | null }) {
-  const rows = useNewestFirst(page);
+// What one looks for after a night: what failed, what a check objected to, what nothing has proven.
+const PROBLEMS: readonly string[] = ["failed", "escalated", "unproven"];
+
+interface TimelineProps {
+  page: SessionPage;
+  chosen: number | null;
+  isProblems: boolean;
+}
+
+export function Iterations({ page, chosen, isProblems }: TimelineProps) {
+  const all = useNewestFirst(page);
+  const rows = isProblems ? all.filter((row) => PROBLEMS.includes(toneOf(row))) : all;
+  if (isProblems && !rows.length) return <Empty title="No iteration has a problem">All of them are listed under “All”.</Empty>;
   if (!rows.length) return <Empty title="No iteration yet">The agent’s first turn has not begun.</Empty>;
   return (
     <List
       label="Iterations, the newest first"
       rows={rows}
       keyOf={(row) => String(row.chapter)}
-      addressOf={(row) => href("sessions", page.known.runId, row.chapter)}
+      addressOf={(row) => href("sessions", page.known.runId, row.chapter) + (isProblems ? "?only=problems" : "")}
       chosen={chosen === null ? null : String(chosen)}
       height={52}
     >
@@ -100,7 +111,7 @@ class Chapters {
   }
 }
 
-export function Turns({ page, chosen, step }: { page: SessionPage; chosen: number | null; step: string | null }) {
+export function Turns({ page, chosen, step, isProblems }: TimelineProps & { step: string | null }) {
   const { runId } = page.known;
   const chapters = useMemo(() => new Chapters(runId), [runId]);
   const newest = useNewestFirst(page);
@@ -113,11 +124,11 @@ export function Turns({ page, chosen, step }: { page: SessionPage; chosen: numbe
     () =>
       newest.flatMap((iteration): TurnRow[] => {
         const found = known.get(iteration.chapter);
-        const lines = found ? linesOf(found) : [];
+        const lines = (found ? linesOf(found) : []).filter((line) => !isProblems || statusTone(line.status) === "bad");
         const head = { key: `${iteration.chapter}`, iteration, line: null };
         return [head, ...lines.map((line) => ({ key: `${iteration.chapter}/${line.step}`, iteration, line }))];
       }),
-    [newest, known],
+    [newest, known, isProblems],
   );
   if (!rows.length) return <Empty title="No turn yet">The agent’s first turn has not begun.</Empty>;
   return (
@@ -125,7 +136,7 @@ export function Turns({ page, chosen, step }: { page: SessionPage; chosen: numbe
       label="Turns and hooks, the newest iteration first"
       rows={rows}
       keyOf={(row) => row.key}
-      addressOf={(row) => `${href("sessions", runId, row.iteration.chapter)}?scale=turns${row.line ? `&step=${row.line.step}` : ""}`}
+      addressOf={(row) => `${href("sessions", runId, row.iteration.chapter)}?scale=turns${isProblems ? "&only=problems" : ""}${row.line ? `&step=${row.line.step}` : ""}`}
       chosen={chosen === null ? null : step ? `${chosen}/${step}` : String(chosen)}
       height={34}
       classOf={(row) => (row.line ? "inner" : "group")}

@@ -26,7 +26,7 @@ MOST_TOLD = 100
 
 
 class SessionReport(NamedTuple):
-    """What a session's report tells besides what everybody is shown of a session.
+    """What a session's report tells besides what the page shows of a session.
 
     `story` is the newest iterations in full.
     """
