@@ -1,5 +1,5 @@
-// Write the page's files into the package: one script, one style sheet, the document, and a record
-// of what they were made from (`built.json`), which a test compares with the sources.
+// Write the page's files into the package: its script, that of reports, one style sheet, the document,
+// and a record of what they were made from (`built.json`), which a test compares with the sources.
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -12,7 +12,11 @@ const into = process.env.HOOKLINE_PAGE_INTO ?? join(here, "../src/hookline/surfa
 const INPUTS = ["build.mjs", "package.json", "package-lock.json", "tsconfig.json"];
 
 const options = {
-  entryPoints: { app: join(here, "src/main.tsx"), style: join(here, "src/style/index.css") },
+  entryPoints: {
+    app: join(here, "src/main.tsx"),
+    report: join(here, "src/report.tsx"),
+    style: join(here, "src/style/index.css"),
+  },
   outdir: into,
   bundle: true,
   minify: true,
@@ -48,7 +52,7 @@ function finish() {
   for (const name of ["index.html", "icon.svg"]) {
     copyFileSync(join(here, "src", name), join(into, name));
   }
-  const written = ["app.js", "style.css", "index.html", "icon.svg"];
+  const written = ["app.js", "report.js", "style.css", "index.html", "icon.svg"];
   const built = Object.fromEntries(written.map((n) => [n, sha256(readFileSync(join(into, n)))]));
   const record = { sources: digestOfSources(), files: built };
   writeFileSync(join(into, "built.json"), `${JSON.stringify(record, null, 2)}\n`);

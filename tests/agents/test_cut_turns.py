@@ -43,6 +43,7 @@ def line(tmp_path: Path) -> Iterator[Pipeline]:
     pipeline.cli.close()
 
 
+@pytest.mark.torture
 def test_turns_that_are_cut_short_count_as_far_as_they_told(
     line: Pipeline, scripted: Script, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_session_goes_on_when_its_terminal_is_closed_and_ends_proven(
         assert why in asked(model, f"This is iteration {number} of").newest
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(("agent", "name"), [("codex", "small")])
 def test_where_codex_has_no_sandbox_init_says_what_to_write(night: Night, scripted: Script) -> None:
     need_namespaces()

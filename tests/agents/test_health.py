@@ -216,6 +216,7 @@ def test_opencode_lists_its_credentials(
 # The real programs
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("name", ["Claude Code", "Codex", "OpenCode"])
 def test_the_real_agents_tell_it_without_a_request(
     tmp_path: Path, scripted: Script, name: str

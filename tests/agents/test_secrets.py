@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("agent", LIGHT)
 def test_a_session_of_a_real_agent(seat: Seat, scripted: Script, agent: str) -> None:
     desk = seat(agent)

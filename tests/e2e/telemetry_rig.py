@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from tests.collector import TakenSpan
     from tests.e2e.conftest import Cli
 
-# A program that speaks like Claude Code: two tools at once, the second of them fails.
+# A program that speaks like Claude Code: two tools at once, the second of them fails. If a
+# file `hang` lies beside it, its turn does not end.
 CLAUDE = """\
 #!/usr/bin/env python3
-import json, os, sys
+import json, os, sys, time
 
 sys.stdin.read()
 session = "11111111-2222-3333-4444-555555555555"
@@ -44,6 +45,10 @@ say(type="system", subtype="init", mcp_servers=[])
 say(type="assistant", message={"id": "m1", "content": used})
 result("toolu_2", is_error=True)
 result("toolu_1")
+hang = os.path.join(os.path.dirname(__file__), "hang")
+if os.path.exists(hang):
+    os.rename(hang, hang + "s")
+    time.sleep(600)
 said = f"the answer is opal <promise>{word}</promise>"
 say(type="assistant", message={"id": "m2", "content": [{"type": "text", "text": said}]})
 usage = {"input_tokens": 30, "output_tokens": 12}
@@ -104,6 +109,8 @@ def check_parents(collector: CollectorStandIn) -> None:
             continue
         assert each.parent in spans, (each.name, each.attributes)
         assert spans[each.parent].trace == each.trace
+        if each.name.startswith("execute_tool"):
+            assert each.end <= spans[each.parent].end
         if (place := each.attributes.get("hookline.call")) is not None:
             root = _root_of(each, spans)
             run, chapter = place.split("/")[:2]

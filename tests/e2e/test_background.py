@@ -245,7 +245,7 @@ def test_a_worker_in_the_background_is_watched_by_its_name(line: Pipeline, cli: 
     cli.add("part 1")
     assert "  watch   hookline attach work\n" in cli("work", "--detach", "--once").stdout
     terminal = Terminal(cli, "attach", "work", columns=80, rows=24)
-    terminal.shows("begins: part 1")
+    terminal.shows("starts: part 1")
     terminal.type(b"\x03")
     terminal.shows("the worker continues; `hookline stop work` ends it")
     assert terminal.ends() == 0
@@ -266,6 +266,8 @@ def test_several_terminals_do_not_disturb_each_other(cli: Cli) -> None:
     code, error = cli.refused("stop")
     assert (code, error["message"]) == (2, "2 sessions are at work")
     assert error["help"] == "name one: `hookline stop one`, or `hookline stop two`"
+    busy = "all 2 sessions are at work: there is none to resume"
+    assert cli.refused("resume")[1]["message"] == busy
     assert "`hookline attach one`" in cli.refused("attach")[1]["help"]
     assert "`hookline session pause two`" in cli.refused("session", "pause")[1]["help"]
     assert cli("stop", "two").code == 0

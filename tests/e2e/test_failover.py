@@ -74,6 +74,7 @@ def test_what_was_lost_is_noticed_and_put_back_from_git(shared: Cli, pair: Pair)
     line.check_main()
 
 
+@pytest.mark.torture
 def test_the_branches_of_what_was_lost_are_kept(shared: Cli, pair: Pair) -> None:
     """Both were begun on the server that is gone; the other one knows only one of them."""
     line = Pipeline(shared)

@@ -108,6 +108,7 @@ def test_a_drained_host_finishes_and_takes_nothing_new(fleet: Fleet) -> None:
     assert "taking tasks again" in said
 
 
+@pytest.mark.torture
 def test_a_drained_host_leaves_what_others_began(fleet: Fleet) -> None:
     fleet.once(TWO)
     fleet.cli.json("hosts", "drain", "two")
@@ -148,6 +149,7 @@ def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     ended(other)
 
 
+@pytest.mark.torture
 def test_a_host_has_labels_of_its_own_file(fleet: Fleet) -> None:
     task = fleet.cli.add("train", "--type", "model")
     mine = fleet.outside / "mine"

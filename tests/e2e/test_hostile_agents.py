@@ -20,6 +20,7 @@ def hostile(cli: Cli) -> Hostile:
     return Hostile(cli, seed)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("remote", [True, False])
 def test_a_few_hostile_agents(hostile: Hostile, remote: bool) -> None:
     hostile.settle(remote=remote)

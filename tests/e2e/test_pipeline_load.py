@@ -79,6 +79,7 @@ def load(cli: Cli) -> Load:
     return Load(cli)
 
 
+@pytest.mark.torture
 def test_two_workers_on_four_tasks(load: Load) -> None:
     load.begin(FULL + "gates: {tries: 20}\n")
     load.add_diamonds(1)

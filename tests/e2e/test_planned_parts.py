@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.pipeline_rig import Pipeline
 from tests.e2e.prompt_rig import check_prompt
 from tests.e2e.session_rig import HOOKLINE
@@ -31,6 +33,7 @@ def _begin(
     return line
 
 
+@pytest.mark.torture
 def test_who_plans_knows_the_checks_of_each_part(cli: Cli) -> None:
     rule = "validation: [{name: listed, type: command, command: grep -q T log}]\n"
     line = _begin(cli, PLANS + rule)
@@ -62,6 +65,7 @@ def test_nothing_is_left_to_commit_where_the_parts_did_it_all(cli: Cli) -> None:
     assert cli.json("attention") == []
 
 
+@pytest.mark.torture
 def test_it_waits_for_a_part_that_fails_and_says_so(cli: Cli) -> None:
     line = _begin(cli, parts='[ "$HOOKLINE_TASK_ID" = T-2 ] && work || echo broken >> log')
     told = cli("work", "--once", "--agents", "1")

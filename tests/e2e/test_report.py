@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.pipeline_rig import Pipeline, keepers
+from tests.e2e.report_file import ReportFile, changed_lines
 from tests.e2e.session_rig import PROMISE, Rig
 from tests.e2e.terminal_rig import Terminal
-from tests.e2e.test_session_commands import Page
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -67,30 +68,26 @@ def test_merged_work_is_told_with_its_proof_and_its_diff(cli: Cli, line: Pipelin
     assert found["waiting"] == cli("attention", "--json").json
 
 
-def test_on_a_page_only_what_failed_is_red_and_commands_break_between_words(
-    cli: Cli, line: Pipeline
-) -> None:
+def test_a_point_without_a_gate_is_no_proof_on_a_page(cli: Cli, line: Pipeline) -> None:
     line.begin("hooks: {before_submit: [], before_merge: [human]}\n", remote=False)
     cli.add("one")
     line.worker(code=4)
-    text = cli("report", "--html", "-").stdout
-    assert '<span class="badge other">none</span>' in text  # no gate before it was submitted
-    typed = "".join(f'<span class="word">{w}</span> ' for w in ("hookline", "gate", "approve"))
-    assert typed in text
-    assert "hookline gate approve T-1" in Page(text).text
+    page = ReportFile(cli("report", "--html", "-").stdout)
+    proofs = page.only_task()["task"]["proofs"]
+    assert (proofs[0]["point"], proofs[0]["status"]) == ("before_submit", "none")
+    (waits,) = page.work["waiting"]
+    assert waits["command"].startswith("hookline gate approve T-1")
 
 
 def test_a_point_without_a_gate_is_no_success_on_a_sessions_page(cli: Cli, line: Pipeline) -> None:
     line.begin(GATES, remote=False)
     cli.add("one")
     line.worker()
-    text = cli("session", "report", "T-1-bot", "-o", "-").stdout
-    gates = text.partition("<h2>Gates of T-1</h2>")[2].partition("</section>")[0]
-    rows = gates.partition("<tbody>")[2].split("<tr>")[1:]
-    none = [row for row in rows if "no gate is configured here" in row]
+    gates = ReportFile(cli("session", "report", "T-1-bot", "-o", "-").stdout).session["gates"]
+    none = [each for each in gates if "no gate is configured here" in each["message"]]
     assert none
-    assert all('<span class="badge other">none</span>' in row for row in none)
-    assert '<span class="badge good">success</span>' in next(r for r in rows if "has-part" in r)
+    assert {each["status"] for each in none} == {"none"}
+    assert next(each for each in gates if each["gate"] == "has-part")["status"] == "success"
 
 
 def test_what_a_check_printed_keeps_its_columns(cli: Cli) -> None:
@@ -99,8 +96,8 @@ def test_what_a_check_printed_keeps_its_columns(cli: Cli) -> None:
     prints = "printf 'first\\n    at column four\\n'; exit 1"
     rig.configure({}, validation=[{**RULE, "command": prints}])
     rig.run(iterations=1)
-    text = cli("session", "report", "s", "-o", "-").stdout
-    assert '<pre class="error">first\n    at column four' in text
+    page = ReportFile(cli("session", "report", "s", "-o", "-").stdout)
+    assert "first\n    at column four" in page.text
 
 
 def test_work_that_was_merged_untested_is_as_loud_as_a_failure(cli: Cli, line: Pipeline) -> None:
@@ -114,8 +111,9 @@ def test_work_that_was_merged_untested_is_as_loud_as_a_failure(cli: Cli, line: P
     assert "✗ T-1   MERGED UNTESTED" in said
     assert "no gate on " in said
     assert "❌ **T-1** a part: **MERGED UNTESTED**" in cli("report", *HOUR, "--markdown").stdout
-    page = cli("report", *HOUR, "--html", "-").stdout
-    assert '<span class="badge bad">MERGED UNTESTED</span>' in page
+    page = ReportFile(cli("report", *HOUR, "--html", "-").stdout)
+    assert page.only_task()["task"]["outcome"] == "merged untested"
+    assert "1 MERGED UNTESTED" in page.work["headline"]
 
 
 def test_only_what_was_checked_counts_as_done(cli: Cli) -> None:
@@ -156,8 +154,8 @@ def test_what_the_agent_is_told_at_the_end_takes_no_proof_away(cli: Cli) -> None
     task = only_task(report(cli))
     assert [p["check"] for p in task["proofs"]] == ["there", "evidence"]
     assert [each["path"] for each in task["change"]["files"]] == ["made"]
-    page = cli("session", "report", "s", "-o", "-").stdout
-    assert '<td class="counted" data-name="file">1</td>' in page
+    page = ReportFile(cli("session", "report", "s", "-o", "-").stdout)
+    assert [row["files"] for row in page.session["page"]["iterations"]] == [1]
 
 
 def test_a_stop_hook_that_is_asked_again_at_the_end_is_one_proof(cli: Cli) -> None:
@@ -182,7 +180,8 @@ def test_unfinished_work_in_a_worktree_is_told_though_nothing_committed_it(
     task = only_task(report(cli))
     assert task["outcome"] == "sent back"
     assert [each["path"] for each in task["change"]["files"]] == ["begun"]
-    assert '<span class="add">+unfinished</span>' in cli("report", "T-1", "--html", "-").stdout
+    page = ReportFile(cli("report", "T-1", "--html", "-").stdout)
+    assert changed_lines(page.only_task()["change"]) == ["+unfinished"]
 
 
 def test_what_waits_and_what_was_sent_back_is_told_with_its_command(
@@ -311,9 +310,6 @@ def test_times_are_local_and_have_a_zone(cli: Cli, done: Rig) -> None:
     for zone, name in (("Europe/Berlin", "CE"), ("Asia/Kolkata", "IST")):
         said = cli.process("report", *HOUR, env={"TZ": zone}).stdout.splitlines()[0]
         assert said.split()[-1].startswith(name)
-        page = cli.process("report", *HOUR, "--html", "-", env={"TZ": zone}).stdout
-        assert f" {name}" in page
-    assert 'title="20' in page
 
 
 @pytest.mark.parametrize("wrong", ["soon", "2099-01-01", "25:00", ""])
@@ -335,9 +331,12 @@ def test_a_session_a_run_and_a_task_have_a_page(cli: Cli, line: Pipeline) -> Non
     merge = next(run["runId"] for run in cli.json("flow", "status") if run["flow"] == "merge")
     for subject in ("T-1", merge):
         assert cli("report", subject).stdout == ".hookline/reports/T-1.html\n"
-    page = Page((cli.root / ".hookline/reports/T-1.html").read_text("utf-8"))
-    for expected in ("T-1 one", "merged", "run_tests", "+by bot", "implementer"):
-        assert expected in page.text, expected
+    told = ReportFile((cli.root / ".hookline/reports/T-1.html").read_text("utf-8")).only_task()
+    task = told["task"]
+    assert (task["taskId"], task["goal"], task["outcome"]) == ("T-1", "one", "merged")
+    assert "run_tests" in [proof["check"] for proof in task["proofs"]]
+    assert [role["role"] for role in task["cost"]["roles"]] == ["implementer"]
+    assert "+by bot" in changed_lines(told["change"])
     assert only_task(report(cli, "T-1"))["outcome"] == "merged"
     assert only_task(report(cli, session["name"]))["taskId"] == "T-1"
     assert "**T-1** one" in cli("report", "T-1", "--markdown").stdout
@@ -364,22 +363,21 @@ def test_what_has_no_page_is_refused(cli: Cli) -> None:
 # Forms
 
 
-def test_a_page_is_one_file_that_loads_and_runs_nothing(cli: Cli, line: Pipeline) -> None:
+def test_a_page_is_one_file_that_runs_one_script(cli: Cli, line: Pipeline) -> None:
     line.begin("hooks: {before_submit: [run_tests]}\n", remote=False)
     line.turn("work; printf '%s\\n' '<script>alert(1)</script>' > evil.html; seq 500 > long.txt\n")
     cli.add(HOSTILE)
     line.worker()
     assert cli("report", "--html").stdout == ".hookline/reports/report.html\n"
     text = (cli.root / ".hookline/reports/report.html").read_text("utf-8")
-    page = Page(text)
-    assert not {"script", "img", "link", "iframe", "object", "form"} & set(page.tags)
-    assert "default-src 'none'" in text
-    assert "http-equiv" in text
-    assert HOSTILE in page.text
-    assert '<span class="add">+&lt;script&gt;alert(1)&lt;/script&gt;</span>' in text
-    assert "<details><summary><code>long.txt</code>" in text  # long files are folded
-    assert "<details open><summary><code>evil.html</code>" in text
-    assert "prefers-color-scheme: dark" in text
+    page = ReportFile(text)
+    tags = re.sub(r"<(script|style)[^>]*>.*?</\1>", "", text, flags=re.DOTALL)
+    assert set(re.findall(r"<(\w+)", tags)) == {"html", "head", "meta", "title", "body", "div"} | {
+        "noscript"
+    }
+    task = page.only_task()
+    assert task["task"]["goal"] == HOSTILE
+    assert "+<script>alert(1)</script>" in changed_lines(task["change"])
 
 
 def test_a_terminal_of_80_columns_holds_it(cli: Cli, line: Pipeline) -> None:
@@ -413,10 +411,10 @@ def test_the_programs_form_has_all_of_it(cli: Cli, done: Rig) -> None:
 # What an iteration changed
 
 
-def pages(cli: Cli, name: str = "s") -> list[str]:
-    """The part of a session's page about each iteration."""
-    text = cli("session", "report", name, "-o", "-").stdout
-    return text.partition("<h2>Iterations</h2>")[2].split('<details class="card"')[1:]
+def changes(cli: Cli) -> list[dict[str, Any]]:
+    """What each iteration of a session changed, as its page tells it."""
+    page = ReportFile(cli("session", "report", "s", "-o", "-").stdout)
+    return [each["change"] for each in page.session["story"]]
 
 
 def test_an_iteration_with_kept_files_shows_its_own_diff(cli: Cli) -> None:
@@ -426,12 +424,9 @@ def test_an_iteration_with_kept_files_shows_its_own_diff(cli: Cli) -> None:
     cli.put("b", "old\n")
     rig.repository()
     assert rig.run(iterations=4).code == 0
-    first, second, *_ = pages(cli)
-    assert '<span class="add">+one</span>' in first
-    assert "+two" not in first
-    assert '<span class="add">+two</span>' in second
-    assert '<span class="del">-old</span>' in second
-    assert "+one</span>" not in second
+    first, second, *_ = map(changed_lines, changes(cli))
+    assert first == ["+one"]
+    assert sorted(second) == ["+two", "-old"]
 
 
 def test_an_iteration_that_committed_shows_what_it_committed(cli: Cli) -> None:
@@ -441,12 +436,10 @@ def test_an_iteration_that_committed_shows_what_it_committed(cli: Cli) -> None:
     rig.configure({"stop": ["default"]})  # which keeps no files to compare
     rig.repository()
     assert rig.run(iterations=3).code == 0
-    first, second, third = pages(cli)
-    assert "the files were not committed then, so only their names are known" in first
-    assert "Committed" in second
-    assert '<span class="add">+two</span>' in second
-    assert '<span class="add">+one</span>' in second
-    assert "Changes" not in third
+    first, second, third = changes(cli)
+    assert first["unknown"] == "the files were not committed then, so only their names are known"
+    assert {"+one", "+two"} <= set(changed_lines(second))
+    assert third is None
 
 
 def test_what_git_has_lost_is_said_to_be_lost(cli: Cli) -> None:
@@ -459,7 +452,7 @@ def test_what_git_has_lost_is_said_to_be_lost(cli: Cli) -> None:
     rig.git("reset", "-q", "--hard", "HEAD^")
     rig.git("reflog", "expire", "--expire=now", "--all")
     rig.git("gc", "-q", "--prune=now")
-    assert "git no longer has what was recorded" in pages(cli)[0]
+    assert changes(cli)[0]["unknown"] == "git no longer has what was recorded"
 
 
 def test_each_iteration_has_a_line_and_failures_are_marked(cli: Cli) -> None:
@@ -467,24 +460,24 @@ def test_each_iteration_has_a_line_and_failures_are_marked(cli: Cli) -> None:
     rig.turns("exit 3", "echo two", rest=f"touch there; {PROMISE}")
     rig.configure({"stop": ["default"]}, validation=[RULE])
     assert rig.run(iterations=5).code == 0
-    text = cli("session", "report", "s", "-o", "-").stdout
-    overview = text.partition("<h2>Overview</h2>")[2].partition("</section>")[0]
-    rows = overview.partition("<tbody>")[2].split("<tr>")[1:]
-    assert len(rows) == 3
-    assert '<span class="badge bad">failed</span>' in rows[0]
-    assert '<span class="failed">0/1</span>' in rows[1]
-    assert '<span class="badge good">complete</span>' in rows[2]
+    page = ReportFile(cli("session", "report", "s", "-o", "-").stdout)
+    rows = page.session["page"]["iterations"]
+    assert [(row["status"], row["decision"], row["checked"]) for row in rows] == [
+        ("failed", None, False),
+        ("ok", "continue", False),
+        ("ok", "complete", True),
+    ]
+    assert (rows[1]["passed"], rows[1]["rules"]) == (0, 1)
 
 
-def test_stderr_is_shown_once(cli: Cli) -> None:
+def test_what_a_hook_printed_is_told_apart(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns(rest=PROMISE)
     noise = "echo said; echo unmistakable >&2; exit 1"
     rig.configure({"post_iteration": [{"name": "n", "command": noise, "pipe_output": True}]})
     rig.run(iterations=1)
-    text = cli("session", "report", "s", "-o", "-").stdout
-    steps = text.partition("post_iteration: n")[2].partition("</li>")[0]
-    assert steps.count("unmistakable") == 1
+    (call,) = ReportFile(cli("session", "report", "s", "-o", "-").stdout).calls("n")
+    assert (call["exitCode"], call["stderr"]["text"].strip()) == (1, "unmistakable")
 
 
 def test_limits_are_told_as_they_were_used(cli: Cli) -> None:
@@ -492,11 +485,10 @@ def test_limits_are_told_as_they_were_used(cli: Cli) -> None:
     agent = rig.scripted({"text": "no", "usage": {"usd": 0.25, "outputTokens": 7}, "repeat": True})
     rig.configure({}, agents={"paid": agent}, session={"budget": {"usd": 0.5}})
     assert rig.run("--agent", "paid", iterations=9).said[1] == "limit"
-    text = cli("session", "report", "s", "-o", "-").stdout
-    limits = Page(text.partition("<h2>Limits</h2>")[2].partition("</section>")[0]).text
-    assert "money" in limits
-    assert "$0.50 of $0.50" in limits
-    assert "2 of 9" in limits
+    page = ReportFile(cli("session", "report", "s", "-o", "-").stdout).session["page"]
+    limits = {each["name"]: (each["used"], each["allowed"]) for each in page["limits"]}
+    assert limits["usd"] == (0.5, 0.5)
+    assert limits["iterations"] == (2, 9)
 
 
 # Later
@@ -509,4 +501,5 @@ def test_a_report_tells_what_was_pruned(cli: Cli, line: Pipeline) -> None:
     before = only_task(report(cli, *HOUR))
     assert cli("prune", "--older", "0s").code == 0
     assert only_task(report(cli, *HOUR)) == before
-    assert "were pruned on" in cli("report", "T-1-bot", "--html", "-").stdout
+    page = ReportFile(cli("report", "T-1-bot", "--html", "-").stdout).session["page"]
+    assert page["pruned"] is not None

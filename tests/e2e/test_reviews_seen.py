@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tests.e2e.pipeline_rig import Pipeline, keepers
+from tests.e2e.report_file import ReportFile
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -26,8 +27,7 @@ def test_people_see_what_the_reviewer_wants_and_what_the_author_said(cli: Cli) -
     assert cli.task(task)["state"] == "needs_continuation"
     report = cli.root / "report.html"
     cli("session", "report", f"{task}-bot", "--output", str(report))
-    page = report.read_text()
-    assert "<td>0</td><td>0</td>" not in page  # these agents tell no tokens
+    page = ReportFile(report.read_text()).text
     for said in (
         cli("gate", "list", task).stdout,
         cli("why", task).stdout,

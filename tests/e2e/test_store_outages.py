@@ -114,6 +114,7 @@ def test_a_longer_outage_ends_the_turn_and_says_so(cli: Cli, own: PostgresServer
     assert held.rig.resume().data["outcome"] == "completed"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
 def test_a_person_ends_the_wait_at_once(cli: Cli, own: PostgresServer, way: signal.Signals) -> None:
     """The wait itself would last longer than the test."""
@@ -153,6 +154,7 @@ def test_a_person_ends_a_worker_that_waits(cli: Cli, own: PostgresServer) -> Non
     assert line.worker("--agents", "1")["merged"] == [task]
 
 
+@pytest.mark.torture
 @pytest.mark.examples(1)
 @pytest.mark.parametrize(("restarts", "parts"), [(3, 2), (10, 4)])
 def test_restarts_during_work_lose_nothing_that_was_told(

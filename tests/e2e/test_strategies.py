@@ -130,6 +130,7 @@ def test_sequential_takes_one_at_a_time_in_order(orchestra: Orchestra) -> None:
     assert answer == {"action": "executed-tasks", "count": 1, "tasks": ["parts/part-03"]}
 
 
+@pytest.mark.torture
 def test_parallel_takes_batches_of_five(orchestra: Orchestra) -> None:
     orchestra.work('case "$1" in part-0[1-5]) all=5 ;; *) all=7 ;; esac; python3 meet.py "$all"')
     orchestra.keep(7)
@@ -149,6 +150,7 @@ def test_priority_takes_the_highest_first(orchestra: Orchestra) -> None:
     assert order(trace) == sorted(orchestra.parts, key=lambda part: -PRIORITY[part])
 
 
+@pytest.mark.torture
 def test_rate_limited_leaves_time_between(orchestra: Orchestra) -> None:
     orchestra.work(clock=f"python3 -c '{CLOCK}'")
     orchestra.keep(3)

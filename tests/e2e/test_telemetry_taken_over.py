@@ -130,7 +130,7 @@ def shown(url: str, project: str) -> dict[str, dict[str, Any]]:
 def test_a_real_phoenix_shows_all_of_a_session(
     cli: Cli, tmp_path: Path, collector: CollectorStandIn
 ) -> None:
-    """Compared with what a stand-in is sent of the same record; sent twice, shown once."""
+    """Compared with what a stand-in is sent of the same record; killed, sent twice, shown once."""
     if not PHOENIX.exists():
         pytest.skip("Phoenix is not installed: `make phoenix` does that")
     rig = TelemetryRig(cli, collector)
@@ -141,7 +141,12 @@ def test_a_real_phoenix_shows_all_of_a_session(
     folder.mkdir()
     with phoenix(folder) as url:
         rig.sends(hooks, agents={"claude": rig.claude}, telemetry={"endpoint": url})
-        assert rig.run("--agent", "claude").code == 0
+        rig.file("hang").touch()
+        process = rig.start("--agent", "claude", iterations=5)
+        eventually(rig.file("hangs").exists, "the first turn")
+        process.kill()
+        process.communicate()
+        assert rig.resume().code == 0
         first = cli.json("telemetry", "status")["sent"]
         rig.sends(hooks, agents={"claude": rig.claude})
         cli.json("telemetry", "send", "--all")
@@ -158,5 +163,7 @@ def test_a_real_phoenix_shows_all_of_a_session(
         assert each["name"] == sent.name
         assert each["span_kind"] == sent.attributes["openinference.span.kind"]
     turns = [each for each in found.values() if each["name"].startswith("invoke_agent")]
-    assert [each["attributes"]["llm.token_count.total"] for each in turns] == [42, 42]
+    turns.sort(key=lambda each: each["start_time"])
+    assert [each["status_code"] for each in turns] == ["ERROR", "UNSET", "UNSET"]
+    assert [each["attributes"]["llm.token_count.total"] for each in turns] == [0, 42, 42]
     check_all_sent(cli, collector)

@@ -96,6 +96,9 @@ def test_a_data_command_commits_warns_and_never_makes_up_for_it(repository: Repo
     assert result.code == 0
     assert "run `hookline trust`" in result.stderr
     assert cli.task("T-1")["state"] == "ready"
+    (item,) = cli("attention", "--json").json
+    held = "127.0.0.1, myhooks:ran, named.sh, sh, task_created/folder.sh, touch"
+    assert item["id"] == held
     cli("trust", "--yes")
     assert cli("task", "add", "after trust").code == 0
     statuses = cli.calls("task_created[0]:touch", "event_seq, status, error")

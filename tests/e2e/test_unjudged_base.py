@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.pipeline_rig import Pipeline
+from tests.e2e.report_file import ReportFile
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -47,7 +48,7 @@ def test_a_base_that_was_moved_behind_its_checkout_is_told_once(line: Pipeline, 
     assert f"git show {evil}" in item["command"]
     name = cli.json("session", "list")[0]["name"]
     assert cli("session", "report", name, "--output", "report.html").code == 0
-    assert told in (cli.root / "report.html").read_text()
+    assert told in ReportFile((cli.root / "report.html").read_text()).text
     (cli.root / "report.html").unlink()
     assert cli("gate", "approve", task).code == 0
     assert cli.json("attention") == []
@@ -73,7 +74,7 @@ def test_a_commit_in_the_checkout_while_an_agent_works_is_told(
     assert told in cli("task", "show", task).stdout.replace("\n", " ")
     name = cli.json("session", "list")[0]["name"]
     assert cli("session", "report", name, "--output", "report.html").code == 0
-    assert told in (cli.root / "report.html").read_text()
+    assert told in ReportFile((cli.root / "report.html").read_text()).text
 
 
 def test_a_commit_on_another_branch_of_the_checkout_is_not_told(line: Pipeline, cli: Cli) -> None:

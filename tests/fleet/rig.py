@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -172,9 +171,12 @@ class Marks(NamedTuple):
 class Fleet(Pipeline):
     """The project as a person sees it, from a machine of no part in the work, and the hosts."""
 
-    def __init__(self, cli: Cli, network: Network, server: PostgresServer) -> None:
+    def __init__(
+        self, cli: Cli, network: Network, server: PostgresServer, looking: psycopg.Connection[Any]
+    ) -> None:
         super().__init__(cli)
         self.server = server
+        self._looking = looking
         self.network = network
         self.trace = Trace(self.box / "trace")
         self.seconds = 10.0
@@ -276,16 +278,6 @@ class Fleet(Pipeline):
         other = f"owner NOT LIKE '{host.machine.boot_id}/%'".encode()
         return [task for (task,) in self._looking.execute(b"%b AND %b" % (query, other))]
 
-    @cached_property
-    def _looking(self) -> psycopg.Connection[Any]:
-        """A connection of its own: each new one is a new process of the server."""
-        return psycopg.connect(self.server.url(), autocommit=True)
-
-    def close(self) -> None:
-        """Let go of the server."""
-        if looking := vars(self).get("_looking"):
-            looking.close()
-
     def clocks(self) -> dict[str, int]:
         """How many seconds the clock of each host is ahead, as people are told, to the ten."""
         return {each["name"]: round(each["clock"], -1) for each in self.cli.json("hosts")}
@@ -370,9 +362,8 @@ def fleet(folder: Path) -> Iterator[Fleet]:
         admit_machines(server)
         cli = Cli(folder / "desk")
         opened.callback(cli.close)
-        made = Fleet(cli, network, server)
-        opened.callback(made.close)
-        yield made
+        looking = opened.enter_context(closing(psycopg.connect(server.url(), autocommit=True)))
+        yield Fleet(cli, network, server, looking)
 
 
 def spread(seconds: list[float]) -> str:

@@ -72,6 +72,7 @@ def suffer(line: Fleet, faults: Sequence[Fault], tasks: int) -> list[float]:
     return took
 
 
+@pytest.mark.fleet
 def test_a_killed_worker_is_followed_by_another_host(line: Fleet) -> None:
     line.seconds = 2
     line.settle()

@@ -166,7 +166,7 @@ def test_an_empty_remote_gets_the_base_with_the_first_merge(place: Place) -> Non
     place.git("init", "--quiet", "--bare", str(place.remote), at=place.folder)
     place.git("remote", "add", "origin", str(place.remote))
     made = do(place.repository().worktrees.open("T-1"))
-    assert "could not be asked for main" in made.notices[0]
+    assert "could not be asked about main" in made.notices[0]
     place.write("work", "x", at=made.path)
     do(place.repository().changes.commit_all(made.path, "Work"))
     assert isinstance(

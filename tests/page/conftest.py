@@ -31,7 +31,8 @@ ARGUMENTS = (
 PATIENCE = 100
 
 
-@pytest.fixture(scope="session")
+# Not for a session: while Playwright is there, no test of this process can have an event loop.
+@pytest.fixture
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         if os.environ.get("HOOKLINE_NEED_CHROMIUM") == "1":

@@ -8,7 +8,7 @@ from tests.e2e.conftest import eventually
 from tests.page.conftest import Server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
     from tests.e2e.conftest import Cli
     from tests.page.conftest import Window
@@ -79,6 +79,24 @@ def test_a_restart_under_the_page_loses_and_doubles_nothing(cli: Cli, window: Wi
         expected.append(cli.add(f"after restart {restart}"))
         page.get_by_text("Live").wait_for()
         shows(page, expected)
+
+
+def test_a_question_that_fails_is_asked_again(cli: Cli, window: Window) -> None:
+    cli.configure("agents: {}\n")
+    page = window.tab(Server(cli)).open("/tasks")
+    page.get_by_text("Live").wait_for()
+    failed: list[str] = []
+
+    def fail_once(route: Route) -> None:
+        failed.append(route.request.url)
+        route.abort() if len(failed) == 1 else route.continue_()
+
+    page.route("**/api/tasks?*ids=*", fail_once)
+    shows(page, [])
+    added = cli.add("while the page could not ask")
+    shows(page, [added])
+    assert len(failed) > 1
+    page.get_by_text("The server does not answer").wait_for(state="detached")
 
 
 def test_the_log_of_a_run_has_each_event_once(cli: Cli, window: Window) -> None:

@@ -13,6 +13,11 @@ export class Refused extends Error {
   }
 }
 
+/** Whether the same is worth asking again: the server or its store is away for a while. */
+export function isAway(problem: Refused): boolean {
+  return problem.status === 0 || problem.status === 503;
+}
+
 interface Problem {
   error?: { code?: string; message?: string; help?: string | null };
 }

@@ -1,7 +1,7 @@
 // What the page shows is what the server answered, asked again when an event says it may differ.
 import { type Signal, effect, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { Refused, get } from "./api";
+import { Refused, get, isAway } from "./api";
 import { listen } from "./stream";
 import type { StreamLine } from "./api/schema";
 
@@ -73,7 +73,7 @@ export class Query<T> {
     } catch (problem) {
       if (!(problem instanceof Refused)) throw problem;
       this.answer.value = { data: this.answer.value.data, error: problem, isLoading: false };
-      if (problem.status === 0) this.isStale = true;
+      if (isAway(problem)) this.isStale = true;
     } finally {
       this.asking = false;
       if (this.isStale) this.invalidate();

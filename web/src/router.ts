@@ -29,7 +29,10 @@ export function href(...parts: (string | number)[]): string {
 }
 
 export function go(address: string): void {
-  if (location.hash !== address) location.hash = address;
+  if (location.hash === address) return;
+  location.hash = address;
+  // The event comes later, and who types `/` and a word at once types it there already.
+  route.value = parse();
 }
 
 /** Change the address without a step in the history: a selection, a filter. */

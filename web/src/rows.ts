@@ -2,7 +2,7 @@
 // rows that it touched are asked for again.
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { Refused, get } from "./api";
+import { Refused, get, isAway } from "./api";
 import type { StreamLine } from "./api/schema";
 import { listen } from "./stream";
 
@@ -34,6 +34,7 @@ class RowList<Row> {
   private readonly state = signal<Rows<Row>>({ rows: [], error: null, isLoading: true, hasMore: false });
   private next: string | null = null;
   private isReading = false;
+  private isOver = false;
   private readonly changed = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -44,6 +45,7 @@ class RowList<Row> {
   }
 
   begin(): () => void {
+    this.isOver = false;
     void this.read(null);
     const stop = listen((lines) => {
       if (!lines) void this.read(null);
@@ -51,6 +53,7 @@ class RowList<Row> {
     });
     return () => {
       stop();
+      this.isOver = true;
       if (this.timer) clearTimeout(this.timer);
       this.timer = null;
     };
@@ -63,21 +66,27 @@ class RowList<Row> {
   private note(key: string | null): void {
     if (key === null) return;
     this.changed.add(key);
+    this.later(() => this.update());
+  }
+
+  private later(run: () => Promise<void>): void {
+    if (this.isOver) return;
     this.timer ??= setTimeout(() => {
       this.timer = null;
-      void this.update();
+      void run();
     }, PAUSE_MS);
   }
 
   private async read(after: string | null): Promise<void> {
     this.isReading = true;
-    await this.guarded(async () => {
+    const mayAsk = await this.guarded(async () => {
       const answer = await get<never>(this.source.part(after));
       this.next = this.source.next(answer);
       const found = this.source.rows(answer);
       this.show(after ? merged(this.state.value.rows, found, this.source) : found);
     });
     this.isReading = false;
+    if (mayAsk && !after) this.later(() => this.read(null));
   }
 
   private async update(): Promise<void> {
@@ -87,10 +96,12 @@ class RowList<Row> {
     }
     const keys = [...this.changed].slice(0, MOST_AT_ONCE);
     for (const key of keys) this.changed.delete(key);
-    await this.guarded(async () => {
+    const mayAsk = await this.guarded(async () => {
       const answer = await get<never>(this.source.some(keys));
       this.show(merged(this.state.value.rows, this.source.rows(answer), this.source));
     });
+    // What happened while the server was away is not told a second time.
+    if (mayAsk) for (const key of keys) this.changed.add(key);
     const left = this.changed.values().next().value;
     if (left !== undefined) this.note(left);
   }
@@ -99,12 +110,15 @@ class RowList<Row> {
     this.state.value = { rows, error: null, isLoading: false, hasMore: this.next !== null };
   }
 
-  private async guarded(read: () => Promise<void>): Promise<void> {
+  /** Read something; whether it failed in a way that passes. */
+  private async guarded(read: () => Promise<void>): Promise<boolean> {
     try {
       await read();
+      return false;
     } catch (problem) {
       if (!(problem instanceof Refused)) throw problem;
       this.state.value = { ...this.state.value, error: problem, isLoading: false };
+      return isAway(problem);
     }
   }
 }

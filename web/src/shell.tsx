@@ -1,5 +1,5 @@
 // Around every page: where one can go, whether the page is current, what was said.
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { AttentionPage } from "./api/schema";
 import { bind, dialog } from "./keys";
 import { PLACES } from "./places";
@@ -22,14 +22,14 @@ import { Tasks } from "./pages/tasks";
 import { Empty } from "./ui/basics";
 import { Dialogs } from "./ui/dialogs";
 import { Icon } from "./ui/icon";
-import { Page } from "./ui/page";
+import { Page, waitingCount } from "./ui/page";
 import { visitor } from "./ui/ways";
 
 export function Shell() {
   const main = useRef<HTMLElement>(null);
   const page = route.value.parts[0] ?? "";
   const subject = page === "sessions" || page === "runs" ? route.value.parts[1] : "";
-  useEffect(() => {
+  useLayoutEffect(() => {
     const unbind = [
       bind("/", () => go("#/search")),
       bind("?", () => {
@@ -94,6 +94,9 @@ function PageOf({ parts }: { parts: string[] }) {
 function Side({ page }: { page: string }) {
   const { data } = useAnswer<AttentionPage>("/api/attention");
   const waiting = data?.items.length ?? 0;
+  useEffect(() => {
+    waitingCount.value = waiting;
+  }, [waiting]);
   return (
     <div class="side">
       <header>

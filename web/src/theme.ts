@@ -4,7 +4,16 @@ import { effect, signal } from "@preact/signals";
 export type Theme = "dark" | "light";
 const KEY = "hookline-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
-const chosen = signal<string | null>(localStorage.getItem(KEY));
+const chosen = signal<string | null>(stored());
+/** A file that is shown in a frame of its own has no storage. */
+function stored(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
 const isDark = signal(system.matches);
 system.addEventListener("change", () => {
   isDark.value = system.matches;

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
 
-BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
+BEFORE_SUBMIT = "before_submit"
+BEFORE_MERGE = "before_merge"
 PINS = "gates"
 WORKTREE = "worktree"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import re
 import signal
 import socket
@@ -112,9 +113,14 @@ def listening(host: str, port: int, option: str) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as problem:
         raise HooklineError(
-            f"cannot listen on {host}, port {port}: {problem.strerror or problem}",
+            f"cannot listen on {host}, port {port}: {_why(problem)}",
             help=f"choose another {option} PORT; 0 takes any that is free",
         ) from problem
+
+
+def _why(problem: OSError) -> str:
+    """What went wrong, without the address that Python adds."""
+    return os.strerror(problem.errno) if problem.errno and problem.errno > 0 else str(problem)
 
 
 def is_loopback(host: str) -> bool:

@@ -21,6 +21,7 @@ def pair() -> Iterator[Pair]:
         yield made
 
 
+@pytest.mark.torture
 def test_an_open_pull_request_is_noted_again(
     line: HubPipeline, hub: Hub, cli: Cli, pair: Pair
 ) -> None:

@@ -62,6 +62,7 @@ def untested(cli: Cli, task: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.torture
 @pytest.mark.examples(1)
 @pytest.mark.parametrize("fault", [FAILS, LIMIT], ids=["503", "429"])
 def test_the_base_is_compared_before_every_try(
@@ -76,6 +77,7 @@ def test_the_base_is_compared_before_every_try(
     assert task not in line.parts()
 
 
+@pytest.mark.torture
 def test_a_result_that_nobody_tested_is_told_as_that(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub, gates=GATES)
     task = part(line)

@@ -72,6 +72,7 @@ def test_commits_and_files_follow_a_fix(line: HubPipeline, hub: Hub, cli: Cli) -
     assert pull["body"].count("Files (") == 1
 
 
+@pytest.mark.torture
 def test_commits_hold_the_whole_goal_and_whose_work_it_is(cli: Cli, hub: Hub) -> None:
     line = hub.line
     line.begin_at(hub, "agent: bot\n", gates="method: squash, delete_branch: false")

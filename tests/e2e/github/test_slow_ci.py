@@ -6,6 +6,8 @@ import json
 import threading
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.conftest import PATIENCE, eventually
 from tests.e2e.pipeline_rig import finish
 
@@ -27,6 +29,7 @@ def submit(line: HubPipeline, cli: Cli) -> str:
     return line.git("rev-parse", "HEAD", at=place)
 
 
+@pytest.mark.torture
 def test_work_that_waits_for_ci_lets_others_go_once(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub, hooks=HOOKS)
     hub.ci = lambda sha: "success"

@@ -80,6 +80,17 @@ export interface CallRow {
   actions: ActionRow[];
 }
 
+/** What work changes: from one commit to another, as far as git still knows it. `older` and `newer` name what is compared; a `fork` is compared from where it left its base, up to the files in `tree` if they need not be committed. */
+export interface Change {
+  older: string;
+  newer: string;
+  fork: boolean;
+  tree: string | null;
+  files: FileChange[];
+  diff: string;
+  unknown: string | null;
+}
+
 /** What to change of a task: fields as they are called in a task, and its state. `state` is ready, active, blocked, failed or cancelled. */
 export interface ChangesGiven {
   changes?: Record<string, unknown>;
@@ -290,6 +301,13 @@ export interface FeedWanted {
   tail?: number;
 }
 
+/** A file that work changes, and how many of its lines; a binary file has none. */
+export interface FileChange {
+  path: string;
+  added: number | null;
+  removed: number | null;
+}
+
 /** The last that a gate said about the work, as a light. */
 export interface GateLight {
   point: string;
@@ -487,6 +505,23 @@ export interface InsightsWanted {
   table?: string | null;
 }
 
+/** One thing that waits for a person. `message` is a sentence that says why, `goal` what the work is about. `key` is the same for as long as it waits, and another one if it waits again. Of a session, `outcome` and `reason` say why it rests; `accept` is what to type instead if only a person can say that its work is right. Of a hook, `is_told` says that it failed where people are told: they are not told about that in the same way. Of a call, `seq` is the event that it was made at. */
+export interface Item {
+  kind: string;
+  id: string;
+  since: string | null;
+  message: string;
+  command: string;
+  key: string;
+  node?: string;
+  goal?: string | null;
+  outcome?: string | null;
+  reason?: string | null;
+  accept?: string | null;
+  seq?: number | null;
+  isTold?: boolean;
+}
+
 /** One part of a session; `diff` is where the API has what it changed. */
 export interface IterationPage {
   runId: string;
@@ -537,9 +572,31 @@ export interface LineComment {
   side?: "new" | "old";
 }
 
+/** A task's work in the base branch; `untested` is why nothing tested what it was merged as. `steps` is how many commits of the base came of it. */
+export interface MergedWork {
+  taskId: string;
+  runId: string;
+  sha: string;
+  base: string;
+  at: string;
+  testedBy: string[];
+  untested: string | null;
+  steps: number;
+}
+
 /** A message to a session's agent. */
 export interface MessageGiven {
   text: string;
+}
+
+/** One note, and the task it belongs to, if any. */
+export interface Note {
+  id: string;
+  kind: string;
+  text: string;
+  taskId: string | null;
+  createdAt: string;
+  createdBy: string | null;
 }
 
 /** For addresses that take no parameters. */
@@ -549,6 +606,15 @@ export interface Nothing {
 /** Tasks in the order in which they shall be taken; their priorities change for that. */
 export interface OrderGiven {
   tasks: string[];
+}
+
+/** A person's decision that a gate does not apply. */
+export interface OverriddenGate {
+  at: string;
+  point: string;
+  gate: string;
+  by: string;
+  reason: string;
 }
 
 /** A gate to bypass, and why; it stays on record. */
@@ -574,6 +640,18 @@ export interface PointStep {
   calls: CallRow[];
   decision: ToldDecision | null;
   seq: number;
+}
+
+/** What happened in a project from one moment to another. */
+export interface ProjectStory {
+  since: string;
+  until: string;
+  headline: string;
+  tasks: TaskStory[];
+  leftOut: number;
+  sessions: ReportedSession[];
+  cost: WholeCost;
+  waiting: Item[];
 }
 
 /** What a check said last, and about which commit; `none` where a point has no gate. */
@@ -629,10 +707,58 @@ export interface RejectionGiven {
   head?: string | null;
 }
 
+/** All that is in the file: either a session, or the work of a project or a task. */
+export interface ReportFile {
+  title: string;
+  made: string;
+  version: string;
+  session: SessionStory | null;
+  work: ProjectStory | null;
+}
+
+/** A session that did something, and its status. `proven` is whether its own checks, or those of its task, passed. */
+export interface ReportedSession {
+  runId: string;
+  name: string;
+  taskId: string;
+  agent: string | null;
+  status: string;
+  iterations: number;
+  proven: boolean;
+  why: string | null;
+}
+
+/** A task about which something happened: its outcome, why, what proves it, what it cost. */
+export interface ReportedTask {
+  taskId: string;
+  goal: string;
+  state: string;
+  outcome: string;
+  why: string | null;
+  merged: MergedWork | null;
+  proofs: Proof[];
+  cost: WholeCost;
+  change: Change | null;
+}
+
 /** New limits by name, such as `iterations` or `usd`, and a message for the agent. */
 export interface ResumeGiven {
   limits?: Record<string, number>;
   message?: string | null;
+}
+
+/** What one agent cost in one role. */
+export interface RoleCost {
+  turns: number;
+  inputTokens: number;
+  outputTokens: number;
+  usd: number | null;
+  computed: number;
+  seconds: number;
+  unfinished: number;
+  role: string;
+  agent: string;
+  model: string | null;
 }
 
 /** A run with the journal of one of its chapters, its questions and its events. */
@@ -764,6 +890,21 @@ export interface SessionRow {
   seq: number;
 }
 
+/** A session with its newest iterations in full. `left_out` older iterations are not even listed. `proof` is the last one that a stop hook kept. */
+export interface SessionStory {
+  page: SessionPage;
+  why: string | null;
+  iterations: number;
+  leftOut: number;
+  story: ToldWhole[];
+  proof: Record<string, unknown> | null;
+  tasks: Task[];
+  cost: WholeCost;
+  gates: GateRow[];
+  overridden: OverriddenGate[];
+  notes: Note[];
+}
+
 /** The newest sessions; `next` is the `before` of those that follow. */
 export interface SessionsPage {
   seq: number;
@@ -859,9 +1000,7 @@ export interface TaskPage {
   sessions: SessionRow[];
   gates: GateRow[];
   notes: string[];
-  usd: number | null;
-  tokens: number;
-  turns: number;
+  cost: WholeCost;
   why: Explanation;
   diff: string | null;
   ways: Way[];
@@ -873,6 +1012,12 @@ export interface TaskRow {
   unmet: string[];
   session: string | null;
   seq: number;
+}
+
+/** What happened to a task, and what its work changes. */
+export interface TaskStory {
+  task: ReportedTask;
+  change: DiffPage | null;
 }
 
 /** Tasks in the order in which they are taken; `next` is the `after` of those that follow. `counts` is how many there are in each state. */
@@ -916,6 +1061,13 @@ export interface ToldStep {
   at: string;
   text: Text;
   seq: number;
+}
+
+/** An iteration with everything in it; `since` is from where its changes are counted. */
+export interface ToldWhole {
+  page: IterationPage;
+  change: DiffPage | null;
+  since: string | null;
 }
 
 /** A tool that an agent used, as far as what it said is still there. */
@@ -1010,6 +1162,18 @@ export interface Way {
   verb: string;
   label: string;
   path: string;
+}
+
+/** What some turns cost together, and each role's part of it. */
+export interface WholeCost {
+  turns: number;
+  inputTokens: number;
+  outputTokens: number;
+  usd: number | null;
+  computed: number;
+  seconds: number;
+  unfinished: number;
+  roles: RoleCost[];
 }
 
 /** A task's work on its way, with a light for each gate. */

@@ -10,6 +10,10 @@ import { Empty, Loading, Problem } from "../ui/basics";
 import { Icon } from "../ui/icon";
 import { toneOf, wordOf } from "../ui/status";
 
+// A graph that would be smaller than one can read begins at its first tasks.
+const READABLE = 1;
+const SMALLEST = 0.04;
+
 interface View {
   x: number;
   y: number;
@@ -38,7 +42,7 @@ function Drawing({ page, chosen }: { page: GraphPage; chosen: string | null }) {
   redraw.current = () => {
     const element = canvas.current;
     if (!element) return;
-    view.current ??= fit(element, page);
+    view.current ??= fit(element, page, READABLE);
     draw(element, page, view.current, chosen);
   };
   useEffect(() => redraw.current(), [page, chosen, dark]);
@@ -52,6 +56,10 @@ function Drawing({ page, chosen }: { page: GraphPage; chosen: string | null }) {
   const zoom = (by: number) => {
     const element = canvas.current;
     if (element && view.current) view.current = zoomed(view.current, by, element.clientWidth / 2, element.clientHeight / 2);
+    redraw.current();
+  };
+  const fitAll = () => {
+    if (canvas.current) view.current = fit(canvas.current, page, SMALLEST);
     redraw.current();
   };
   const left = page.leftOut ? ` ${page.leftOut.toLocaleString("en")} not drawn.` : "";
@@ -69,23 +77,22 @@ function Drawing({ page, chosen }: { page: GraphPage; chosen: string | null }) {
       <div class="zoom">
         <button type="button" onClick={() => zoom(1.3)} aria-label="Larger"><Icon name="plus" /></button>
         <button type="button" onClick={() => zoom(1 / 1.3)} aria-label="Smaller"><Icon name="skip" /></button>
-        <button type="button" onClick={() => { view.current = null; redraw.current(); }}>Fit</button>
+        <button type="button" onClick={fitAll}>Fit</button>
       </div>
     </div>
   );
 }
 
-function fit(element: HTMLCanvasElement, page: GraphPage): View {
+function fit(element: HTMLCanvasElement, page: GraphPage, least: number): View {
   const whole = Math.min((element.clientWidth - 32) / page.width, (element.clientHeight - 32) / page.height);
-  // A graph that would be too small to read begins at its first tasks.
-  const scale = Math.min(1.2, Math.max(whole, 0.6));
+  const scale = Math.min(1.2, Math.max(whole, least));
   const x = page.width * scale < element.clientWidth ? (element.clientWidth - page.width * scale) / 2 : 16;
   const y = page.height * scale < element.clientHeight ? (element.clientHeight - page.height * scale) / 2 : 16;
   return { x, y, scale };
 }
 
 function zoomed(view: View, by: number, x: number, y: number): View {
-  const scale = Math.min(2, Math.max(0.04, view.scale * by));
+  const scale = Math.min(2, Math.max(SMALLEST, view.scale * by));
   const ratio = scale / view.scale;
   return { scale, x: x - (x - view.x) * ratio, y: y - (y - view.y) * ratio };
 }

@@ -5,14 +5,14 @@ import { useAnswer } from "../query";
 import { href } from "../router";
 import { count, money, plural, took } from "../time";
 import { Facts, Loading, Problem, Time } from "../ui/basics";
-import { Call, CallDetails } from "../ui/calls";
+import { Call, CallDetails, CallStatus } from "../ui/calls";
 import { Diff } from "../ui/diff";
 import { Icon } from "../ui/icon";
 import { Panel } from "../ui/panel";
 import { Status, StatusIcon } from "../ui/status";
-import { Exact } from "../ui/text";
+import { Exact, hookName } from "../ui/text";
 import { concerns } from "./session";
-import { type Step, stepAt } from "./steps";
+import { type Step, statusOfChecks, statusOfDecision, stepAt } from "./steps";
 
 interface Props {
   run: string;
@@ -64,7 +64,7 @@ function CallAlone({ call }: { call: Parameters<typeof CallDetails>[0]["call"] }
   return (
     <>
       <p>
-        <Status is={call.status} /> <b>{call.name}</b>
+        <CallStatus call={call} /> <b>{call.name}</b>
       </p>
       <CallDetails call={call} />
     </>
@@ -88,14 +88,14 @@ function Around({ run, page }: { run: string; page: IterationPage }) {
   );
 }
 
-function Summary({ row, page }: { row: IterationRow; page: IterationPage }) {
+export function Summary({ row, page }: { row: IterationRow; page: IterationPage }) {
   return (
     <>
       {(row.error ?? row.reason) && <p class={row.error ? "bad" : ""}>{row.error ?? row.reason}</p>}
       <Facts
         rows={[
-          ["decision", row.decision && <Status is={row.decision} />],
-          ["by", row.hook && <a href={href("hooks", row.hook)}>{row.hook}</a>],
+          ["decision", row.decision && <Status is={row.decision === "complete" && !row.checked ? "unproven" : row.decision} label={row.decision} />],
+          ["by", row.hook && <a href={href("hooks", row.hook)}>{hookName(row.hook)}</a>],
           ["began", <Time at={row.began} as="full" />],
           ["took", row.seconds === null ? null : took(row.seconds)],
           ["checks", row.rules ? `${row.passed} of ${row.rules} passed` : null],
@@ -109,7 +109,7 @@ function Summary({ row, page }: { row: IterationRow; page: IterationPage }) {
   );
 }
 
-function StepView({ step, isOpen }: { step: Step; isOpen: boolean }) {
+export function StepView({ step, isOpen }: { step: Step; isOpen: boolean }) {
   switch (step.kind) {
     case "turn":
       return <Turn step={step} />;
@@ -166,8 +166,8 @@ function Checks({ step }: { step: ChecksStep }) {
   return (
     <article class="step">
       <h3>
-        <StatusIcon is={step.results.every((rule) => rule.passed) ? "passed" : "failed"} says /> Validation
-        <span class="faint"> {step.seconds === null ? "" : took(step.seconds)}</span>
+        <StatusIcon is={statusOfChecks(step)} says /> Validation
+        <span class="faint"> {step.results.length ? step.seconds !== null && took(step.seconds) : "no rule is configured"}</span>
       </h3>
       <ul class="plain">
         {step.results.map((rule, index) => (
@@ -186,7 +186,7 @@ function Point({ step, isOpen }: { step: PointStep; isOpen: boolean }) {
     <article class="step">
       <h3>
         <code>{step.point}</code>
-        {step.decision && <Status is={step.decision.action} />}
+        {step.decision && <Status is={statusOfDecision(step.decision.action)} label={step.decision.action} />}
         <Time at={step.at} as="second" />
       </h3>
       {step.decision?.reason && <p>{step.decision.reason}</p>}

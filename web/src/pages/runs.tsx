@@ -129,7 +129,7 @@ function Head({ page: { run, questions, caller, called, ways, input, value } }: 
           ["calls", called.length > 0 && called.map((each) => <a key={each} class="task-link" href={href("runs", each)}>{each}</a>)],
         ]}
       />
-      <Ways ways={ways.filter((way) => way.verb !== "answer")} />
+      <Ways ways={ways.filter((way) => way.verb !== "answer")} isAsking={questions.length > 0} />
       <details class="held"><summary>Input and value</summary><Value of={input} label="Input" /><Value of={value} label="Value" /></details>
     </section>
   );

@@ -1,6 +1,7 @@
 // Search over everything: tasks, sessions, runs, hooks, events.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Hit, SearchPage } from "../api/schema";
+import { bind } from "../keys";
 import { addressOfHit } from "../places";
 import { useAnswer } from "../query";
 import { replace, route, withOption } from "../router";
@@ -24,6 +25,11 @@ export function useSettled(text: string, ms = 150): string {
 
 export function Search() {
   const [text, setText] = useState(route.value.options.get("q") ?? "");
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    field.current?.focus();
+    return bind("/", () => field.current?.select());
+  }, []);
   const query = useSettled(text.trim());
   useEffect(() => replace(withOption("q", query || null)), [query]);
   const { data, error } = useAnswer<SearchPage>(query ? `/api/search?q=${encodeURIComponent(query)}&limit=100` : null, () => false);
@@ -34,7 +40,7 @@ export function Search() {
         <label class="search-field">
           <Icon name="search" />
           <span class="unseen">Search for</span>
-          <input type="search" value={text} ref={focusOnce} onInput={(event) => setText(event.currentTarget.value)} placeholder="A word, T-12, R-3, a hook, a file …" />
+          <input type="search" value={text} ref={field} onInput={(event) => setText(event.currentTarget.value)} placeholder="A word, T-12, R-3, a hook, a file …" />
         </label>
       }
     >
@@ -49,10 +55,6 @@ export function Search() {
       )}
     </Page>
   );
-}
-
-function focusOnce(element: HTMLInputElement | null): void {
-  element?.focus();
 }
 
 export function HitRow({ hit }: { hit: Hit }) {

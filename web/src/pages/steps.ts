@@ -41,20 +41,34 @@ function turnLine(step: TurnStep, place: number): Line {
 
 function checksLine(step: ChecksStep, place: number): Line {
   const failed = step.results.filter((rule) => !rule.passed);
-  const text = failed.length ? failed.map((rule) => rule.ruleName).join(", ") : step.results.map((rule) => rule.ruleName).join(", ");
-  return { step: String(place), kind: "checks", name: "validation", text, status: failed.length ? "failed" : "passed", seconds: step.seconds, at: step.at };
+  const rules = failed.length ? failed : step.results;
+  const text = rules.map((rule) => rule.ruleName).join(", ") || "no rule is configured";
+  return { step: String(place), kind: "checks", name: "validation", text, status: statusOfChecks(step), seconds: step.seconds, at: step.at };
+}
+
+/** That a hook calls it complete proves nothing yet: its iteration says whether something does. */
+export function statusOfDecision(action: string): string {
+  return action === "complete" ? "told" : action;
+}
+
+/** Where nothing was checked, nothing has passed. */
+export function statusOfChecks(step: ChecksStep): string {
+  if (!step.results.length) return "none";
+  return step.results.every((rule) => rule.passed) ? "passed" : "failed";
 }
 
 function pointLines(step: PointStep, place: number): Line[] {
   const calls = step.calls.map((call, index) => callLine(step, call, `${place}.${index}`));
   if (!step.decision) return calls;
   const { action, reason } = step.decision;
-  return [...calls, { step: String(place), kind: "decision", name: action, text: reason, status: action, seconds: null, at: step.at }];
+  return [...calls, { step: String(place), kind: "decision", name: action, text: reason, status: statusOfDecision(action), seconds: null, at: step.at }];
 }
 
 function callLine(step: PointStep, call: CallRow, name: string): Line {
   const why = call.status === "skipped" && call.condition ? `when ${call.condition} is false` : (call.error ?? firstLine(call.stdout?.text ?? ""));
-  return { step: name, kind: step.point, name: call.name, text: why, status: call.status, seconds: call.ms === null ? null : call.ms / 1000, at: call.startedAt ?? step.at };
+  const status = call.status === "ok" && call.exitCode ? "failed" : call.status;
+  const text = call.exitCode && !call.error ? `exit ${call.exitCode} · ${why}` : why;
+  return { step: name, kind: step.point, name: call.name, text, status, seconds: call.ms === null ? null : call.ms / 1000, at: call.startedAt ?? step.at };
 }
 
 function toldLine(step: ToldStep, place: number): Line {

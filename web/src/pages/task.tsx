@@ -1,21 +1,20 @@
 // A task's story, from idea to merge.
-import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { send } from "../api";
-import type { DoneAnswer, GateRow, SessionRow, Task, TaskLink, TaskPage } from "../api/schema";
+import type { DoneAnswer, SessionRow, Task, TaskLink, TaskPage } from "../api/schema";
 import { bind } from "../keys";
 import { useAnswer } from "../query";
 import { go, href } from "../router";
 import { act, post } from "../tell";
-import { count, money, plural, took } from "../time";
+import { money, plural } from "../time";
 import { Button, Facts, Loading, Problem, Time } from "../ui/basics";
 import { Why } from "../ui/calls";
 import { Diff } from "../ui/diff";
 import { Panel } from "../ui/panel";
 import { Status, StatusIcon, provenStatus } from "../ui/status";
-import { Exact } from "../ui/text";
 import { Ways, visitor } from "../ui/ways";
 import { TaskForm } from "./task_form";
+import { Costs, Gate, LOUD, ProofLine, Section } from "./task_parts";
 
 export function TaskPanel({ id, back }: { id: string; back: string }) {
   const path = `/api/tasks/${encodeURIComponent(id)}`;
@@ -44,9 +43,6 @@ export function TaskPanel({ id, back }: { id: string; back: string }) {
   );
 }
 
-// What nothing has proven is said as loudly as a failure.
-const LOUD = new Set(["merged untested", "completed unproven"]);
-
 function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
   const { task } = page;
   return (
@@ -74,25 +70,19 @@ function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
           ["completed", task.completedAt && <Time at={task.completedAt} as="full" />],
           ["result", task.result],
           ["pull request", task.prUrl],
-          ["cost", page.turns ? `${plural(page.turns, "turn")}${page.usd !== null ? ` · ${money(page.usd)}` : ""} · ${count(page.tokens)} tok` : null],
         ]}
       />
       <Why of={page.why} />
       {page.sessions.length > 0 && <Section title="Sessions">{page.sessions.map((row) => <SessionLine key={row.known.runId} row={row} />)}</Section>}
       {page.proofs.length > 0 && (
         <Section title="Proof">
-          {page.proofs.map((proof, index) => (
-            <p key={index} class="line-of">
-              <Status is={proof.status} /> <b>{proof.check || "no gate"}</b>
-              <span class="fill faint">{proof.point}{proof.message && ` · ${proof.message}`}</span>
-              {proof.commit && <code class="faint">{proof.commit.slice(0, 9)}</code>}
-            </p>
-          ))}
+          {page.proofs.map((proof, index) => <ProofLine key={index} of={proof} />)}
         </Section>
       )}
       {page.gates.length > 0 && <Section title="Gates">{page.gates.map((gate) => <Gate key={gate.seq} gate={gate} />)}</Section>}
+      {page.cost.turns > 0 && <Section title="What it cost"><Costs of={page.cost} /></Section>}
       {page.notes.length > 0 && <Section title="Notes">{page.notes.map((note, index) => <p key={index} class="said">{note}</p>)}</Section>}
-      {page.diff && <Section title="What it changes"><Diff path={page.diff} of={`${task.state} ${page.turns} ${page.gates.length}`} /></Section>}
+      {page.diff && <Section title="What it changes"><Diff path={page.diff} of={`${task.state} ${page.cost.turns} ${page.gates.length}`} /></Section>}
       <Section title="From idea to merge">
         <ol class="story">
           {page.events.map((event) => (
@@ -105,15 +95,6 @@ function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
         </ol>
       </Section>
     </>
-  );
-}
-
-function Section({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <section aria-label={title}>
-      <h3>{title}</h3>
-      {children}
-    </section>
   );
 }
 
@@ -137,22 +118,6 @@ function SessionLine({ row: { known, usd, unproven } }: { row: SessionRow }) {
         {usd > 0 && ` · ${money(usd)}`}
       </span>
     </p>
-  );
-}
-
-function Gate({ gate }: { gate: GateRow }) {
-  return (
-    <details class="call">
-      <summary>
-        <Status is={gate.status} /> <b>{gate.gate}</b> <span class="faint">{gate.point}</span>
-        <span class="fill faint">{gate.message}</span>
-        {gate.ms !== null && <span class="figures">{took(gate.ms / 1000)}</span>}
-      </summary>
-      <Facts rows={[["said", gate.message], ["at", <Time at={gate.at} as="full" />], ["event", <a href={href("events", gate.seq)}>{gate.seq}</a>], ["answered", gate.answer]]} />
-      {gate.comments.length > 0 && <ul>{gate.comments.map((comment, index) => <li key={index} class="said">{comment}</li>)}</ul>}
-      {gate.remediation && <Exact of={gate.remediation} label="What the agent was asked to fix" />}
-      {gate.output && gate.output.bytes > 0 && <Exact of={gate.output} label="Output" />}
-    </details>
   );
 }
 

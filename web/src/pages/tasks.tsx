@@ -93,7 +93,7 @@ interface ListProps extends ReturnType<typeof useRows<TaskRow>> {
 }
 
 function TaskList({ rows, error, isLoading, more, chosen, options, mayChange }: ListProps) {
-  if (error) return <Problem of={error} />;
+  if (error && !rows.length) return <Problem of={error} />;
   if (isLoading) return <Loading />;
   if (!rows.length) {
     return (

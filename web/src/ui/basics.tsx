@@ -19,7 +19,8 @@ export function Time({ at, as = "minute" }: { at: string | null | undefined; as?
 /** A command to type, with a button that copies it. */
 export function Command({ text }: { text: string }) {
   const copy = async () => {
-    await navigator.clipboard.writeText(text);
+    // What else one could type is shown, not copied: `gate approve T-1 (or: reject)`.
+    await navigator.clipboard.writeText(text.replace(/ \(or: .*\)$/, ""));
     tell("copied");
   };
   return (

@@ -3,17 +3,24 @@ import type { CallRow, Explanation } from "../api/schema";
 import { href } from "../router";
 import { plural, took } from "../time";
 import { Command, Facts, Time } from "./basics";
+import { Receipt, receiptIn } from "./receipt";
 import { Status } from "./status";
 import { Exact, Value } from "./text";
 
 // Longer explanations are folded.
 const SHOWN_STEPS = 4;
 
+/** How a call ended. A feed's program may exit with what it likes; that it did is still news. */
+export function CallStatus({ call }: { call: CallRow }) {
+  const hasObjected = call.status === "ok" && Boolean(call.exitCode);
+  return hasObjected ? <Status is="failed" label={`exit ${call.exitCode}`} /> : <Status is={call.status} />;
+}
+
 export function Call({ call, isOpen = false }: { call: CallRow; isOpen?: boolean }) {
   return (
     <details class="call" open={isOpen}>
       <summary>
-        <Status is={call.status} />
+        <CallStatus call={call} />
         <code>{call.name}</code>
         <span class="fill faint">{call.status === "skipped" && call.condition ? `when ${call.condition} is false` : call.error}</span>
         {call.ms !== null && <span class="figures">{took(call.ms / 1000)}</span>}
@@ -24,6 +31,7 @@ export function Call({ call, isOpen = false }: { call: CallRow; isOpen?: boolean
 }
 
 export function CallDetails({ call }: { call: CallRow }) {
+  const receipt = receiptIn(call.answer);
   return (
     <>
       <Facts
@@ -41,6 +49,7 @@ export function CallDetails({ call }: { call: CallRow }) {
       <Value of={call.conditionValues} label="Values of the condition" />
       {call.stdout && call.stdout.bytes > 0 && <Exact of={call.stdout} label="Printed" />}
       {call.stderr && call.stderr.bytes > 0 && <Exact of={call.stderr} label="Printed on stderr" />}
+      {receipt && <Receipt of={receipt} />}
       <Value of={call.answer} label="Answer" />
       {call.actions.length > 0 && (
         <ul class="plain">

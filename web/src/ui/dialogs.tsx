@@ -1,5 +1,5 @@
 // What lies over the page: the palette of everything one can go to or do, and the list of keys.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import type { SearchPage } from "../api/schema";
 import { SHORTCUTS, dialog } from "../keys";
@@ -12,7 +12,7 @@ import { Icon, type IconName } from "./icon";
 
 function Modal({ label, children }: { label: string; children: ComponentChildren }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = box.current;
     element?.showModal();
     return () => element?.close();

@@ -33,6 +33,10 @@ export function Diff({ path, of, comments }: Props) {
   const { data, error, isLoading } = useAnswer<DiffPage>(`${path}#${encodeURIComponent(of)}`, () => false);
   if (error) return <Problem of={error} />;
   if (!data || isLoading) return <Loading />;
+  return <DiffView of={data} comments={comments} />;
+}
+
+export function DiffView({ of: data, comments }: { of: DiffPage; comments?: Comments | undefined }) {
   if (data.unknown) return <p class="faint">What it changes cannot be told: {data.unknown}.</p>;
   if (!data.files.length) return <p class="faint">No file differs.</p>;
   return (

@@ -46,7 +46,7 @@ export function List<Row>(props: Props<Row>) {
 
   const current = useRef({ rows, keyOf, addressOf, chosen });
   current.current = { rows, keyOf, addressOf, chosen };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const step = (by: number) => () => move(box.current, current.current, by, height);
     const unbind = [bind("j", step(1)), bind("k", step(-1))];
     return () => unbind.forEach((each) => each());
@@ -108,7 +108,12 @@ function move<Row>(box: HTMLElement | null, now: Current<Row>, by: number, heigh
   const wanted = now.keyOf(row);
   const address = now.addressOf(row);
   if (now.chosen !== null && address) go(address);
-  requestAnimationFrame(() => {
-    box.querySelector<HTMLElement>(`li[data-key="${CSS.escape(wanted)}"] a`)?.focus({ preventScroll: true });
-  });
+  // A row that is not in the document yet is there with the next frame.
+  if (!focusOn(box, wanted)) requestAnimationFrame(() => focusOn(box, wanted));
+}
+
+function focusOn(box: HTMLElement, key: string): boolean {
+  const row = box.querySelector<HTMLElement>(`li[data-key="${CSS.escape(key)}"] a`);
+  row?.focus({ preventScroll: true });
+  return row !== null;
 }

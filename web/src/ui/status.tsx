@@ -5,8 +5,8 @@ export type Tone = "good" | "bad" | "warn" | "busy" | "idle";
 
 const TONES: Record<Tone, readonly string[]> = {
   good: ["completed", "passed", "ok", "success", "merged", "complete", "fired", "delivered", "true"],
-  bad: ["failed", "error", "killed", "timeout", "rejected", "dead", "blocked", "cut", "escalate", "failure"],
-  warn: ["unproven", "completed unproven", "merged untested", "escalated", "limit", "waits", "asked", "parked", "paused", "needs_continuation", "overridden", "held back", "interrupted", "stopped", "sent back"],
+  bad: ["failed", "error", "killed", "timeout", "rejected", "dead", "blocked", "cut", "escalate", "failure", "merged untested", "completed unproven"],
+  warn: ["unproven", "escalated", "limit", "waits", "asked", "parked", "paused", "needs_continuation", "overridden", "held back", "interrupted", "stopped", "sent back"],
   busy: ["running", "active", "ready", "continue", "submitted", "live"],
   idle: [],
 };

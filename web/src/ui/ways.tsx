@@ -19,6 +19,8 @@ interface Props {
   limits?: Record<string, number>;
   /** Called after something was decided. */
   done?: () => void;
+  /** Whether something else waits for an answer first. */
+  isAsking?: boolean;
 }
 
 /** The limits in a command such as `hookline run --resume --name s --iterations 10`. */
@@ -33,7 +35,7 @@ const TEXTS: Record<string, { label: string; placeholder: string; needed: boolea
   message: { label: "Message to the agent", placeholder: "It is part of the agent’s next prompt.", needed: true },
 };
 
-export function Ways({ ways, question = null, comments, taskId = null, limits = {}, done }: Props) {
+export function Ways({ ways, question = null, comments, taskId = null, limits = {}, done, isAsking = false }: Props) {
   const [open, setOpen] = useState<Way | null>(null);
   const me = visitor.value;
   useEffect(() => (open ? bind("Escape", () => setOpen(null)) : undefined), [open]);
@@ -59,7 +61,7 @@ export function Ways({ ways, question = null, comments, taskId = null, limits = 
       {answer && <Answer way={answer} question={question} finish={finish} />}
       <div class="actions">
         {ways.filter((way) => way !== answer).map((way) => (
-          <Button key={way.verb} kind={MAIN.has(way.verb) ? "main" : way.verb === "reject" || way.verb === "cancel" ? "bad" : "plain"} onClick={() => press(way)}>
+          <Button key={way.verb} kind={MAIN.has(way.verb) && !isAsking ? "main" : way.verb === "reject" || way.verb === "cancel" ? "bad" : "plain"} onClick={() => press(way)}>
             {way.verb === "reject" && said > 0 ? `${way.label} with ${plural(said, "comment")}` : way.label}
           </Button>
         ))}

@@ -22,6 +22,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerDeploymen
 from hookline.adapters.temporal.answers import HELD, NOT_HERE, Answer
 from hookline.adapters.temporal.client import TemporalClient, connected, host_queue, translated
 from hookline.adapters.temporal.workflow import ADVANCE, CANCEL, RunWorkflow
+from hookline.cancelling import end
 from hookline.domain.hosts import version_numbers
 from hookline.errors import SchedulerError
 
@@ -123,10 +124,7 @@ class WorkerThread:
             raise translated(self._site, problem) from problem
         finally:
             stopped.cancel()
-            left: list[asyncio.Future[Any]] = [*running, *self._doing]
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await end(*running, *self._doing)
 
     async def _while_running(
         self, doing: Coroutine[Any, Any, None], running: list[asyncio.Future[Any]]

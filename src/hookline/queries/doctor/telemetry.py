@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.app import App
 from hookline.domain.text.terminal import plural
+from hookline.errors import StoreError
 from hookline.queries.doctor.checks import Diagnosis, ok, skipped, warning
 from hookline.queries.telemetry.status import telemetry_status
 
@@ -20,8 +21,12 @@ AGAIN = "look at `hookline telemetry status`, then run `hookline telemetry send`
 
 def telemetry_checks(project: Project, environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Where telemetry goes, and whether it arrives."""
-    with closing(App.open(project.root, environ=environ, read_only=True)) as app:
-        found = telemetry_status(app)
+    try:
+        with closing(App.open(project.root, environ=environ, read_only=True)) as app:
+            found = telemetry_status(app)
+    except StoreError:
+        yield skipped("telemetry", "not checked: the store cannot be read")
+        return
     if found.destination is None:
         yield skipped("telemetry", "none is sent")
     elif found.problem is not None:

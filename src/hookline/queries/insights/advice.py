@@ -34,7 +34,7 @@ def _of_tasks(row: Row) -> Iterator[Advice]:
     if row["unpriced_turns"]:
         text = (
             f"{row['unpriced_turns']} of {row['turns']} turns have no price, so the cost is higher:"
-            " write `prices:` into the profiles of their agents"
+            " write `prices:` into the profiles of agents that report none"
         )
         yield Advice(text=text, table="tasks")
     if row["tasks"] >= FEW_TASKS and each >= MANY_ITERATIONS:

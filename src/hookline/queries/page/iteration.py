@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from hookline.domain.sessions.tools import UsedTool, note_tool
 from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput
 from hookline.queries.page.shown import CallRow, Shown, Text, call_row, text
-from hookline.queries.session_details import EndedIteration
-from hookline.queries.session_story import (
+from hookline.queries.reports.story import (
     Checked,
     CheckedRule,
     Fired,
@@ -19,6 +17,7 @@ from hookline.queries.session_story import (
     ToldTurn,
     chapters,
 )
+from hookline.queries.session_details import EndedIteration
 from hookline.sessions.names import find
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.ports.feeds import FeedRecord
     from hookline.ports.store import View
-    from hookline.queries.session_story import Step
+    from hookline.queries.reports.story import Step, ToldChapter
 
 # So much of a session's feed is searched for the tools of a turn.
 MAX_FEED = 4 * 1024 * 1024
@@ -89,6 +88,9 @@ class ToldStep(Shown, tag_field="kind", tag="told"):
     seq: int
 
 
+ToldSteps = TurnStep | ChecksStep | PointStep | ToldStep
+
+
 class IterationPage(Shown):
     """One part of a session; `diff` is where the API has what it changed."""
 
@@ -97,7 +99,7 @@ class IterationPage(Shown):
     iteration: int | None
     began: str | None
     ended: EndedIteration | None
-    steps: list[TurnStep | ChecksStep | PointStep | ToldStep]
+    steps: list[ToldSteps]
     previous: int | None
     next: int | None
     diff: str | None
@@ -111,18 +113,24 @@ def iteration_page(app: App, name: str, chapter: int) -> IterationPage:
         if found is None or chapter > run.chapter:
             raise BadInput(f"{run.run_id} has no part {chapter}", help="it is counted from 1")
         place = f"/api/sessions/{run.run_id}/iterations/{chapter}"
-        used = tools_used(app, run.run_id)
         return IterationPage(
             run_id=run.run_id,
             chapter=chapter,
             iteration=found.iteration,
             began=found.began,
             ended=found.ended,
-            steps=[_step(view, step, place, used) for step in found.steps],
+            steps=told_steps(view, found, tools_used(app, run.run_id), place),
             previous=chapter - 1 if chapter > 1 else None,
             next=chapter + 1 if chapter < run.chapter else None,
             diff=f"{place}/diff",
         )
+
+
+def told_steps(
+    view: View, chapter: ToldChapter, used: list[ToolUse], place: str | None
+) -> list[ToldSteps]:
+    """What happened in a part of a session; `place` is where the API has all of a long text."""
+    return [_step(view, step, place, used) for step in chapter.steps]
 
 
 def effect_text(app: App, name: str, chapter: int, effect_id: str, part: str) -> str:
@@ -138,31 +146,29 @@ def effect_text(app: App, name: str, chapter: int, effect_id: str, part: str) ->
     raise BadInput(f"{run.run_id} has no such text")
 
 
-def _step(
-    view: View, step: Step, place: str, used: list[ToolUse]
-) -> TurnStep | ChecksStep | PointStep | ToldStep:
+def _step(view: View, step: Step, place: str | None, used: list[ToolUse]) -> ToldSteps:
     if isinstance(step, ToldTurn):
-        return _turn(step, f"{place}/texts/{step.effect_id}", used)
+        return _turn(step, place and f"{place}/texts/{step.effect_id}", used)
     if isinstance(step, Checked):
         return ChecksStep(at=step.at, seconds=step.seconds, results=step.results, seq=step.seq)
     if isinstance(step, Fired):
-        calls = [call_row(view, each) for each in step.calls]
+        calls = [call_row(view, each, whole=place is None) for each in step.calls]
         return PointStep(
             point=step.point, at=step.at, calls=calls, decision=step.decision, seq=step.seq
         )
-    whole = text(step.text, f"{place}/texts/{step.seq}/text")
+    whole = text(step.text, place and f"{place}/texts/{step.seq}/text")
     return ToldStep(title=step.title, at=step.at, text=whole, seq=step.seq)
 
 
-def _turn(turn: ToldTurn, place: str, used: list[ToolUse]) -> TurnStep:
+def _turn(turn: ToldTurn, place: str | None, used: list[ToolUse]) -> TurnStep:
     until = None if turn.seconds is None else seconds(turn.at) + turn.seconds
     own = [each for each in used if _is_within(each, seconds(turn.at), until)]
     return TurnStep(
         effect_id=turn.effect_id,
         at=turn.at,
         seconds=turn.seconds,
-        prompt=text(turn.prompt, f"{place}/prompt"),
-        text=text(turn.text, f"{place}/text"),
+        prompt=text(turn.prompt, place and f"{place}/prompt"),
+        text=text(turn.text, place and f"{place}/text"),
         error=turn.error,
         tools=turn.tools,
         used=own,
@@ -185,22 +191,19 @@ def tools_used(app: App, run_id: str) -> list[ToolUse]:
 
 
 def _tools(records: Iterable[FeedRecord]) -> list[ToolUse]:
-    """Each tool with its result, which comes after it, if it came."""
-    found: list[ToolUse] = []
-    open_since: list[int] = []
+    found: list[UsedTool] = []
     for record in records:
-        data = record["data"]
-        if record["type"] != "agent":
-            continue
-        if data.get("type") == "tool":
-            open_since.append(len(found))
-            name, detail = str(data.get("name", "")), str(data.get("detail", ""))
-            at = str(record["timestamp"])
-            found.append(ToolUse(at=at, name=name, detail=detail, ok=None, seconds=None))
-        elif data.get("type") == "tool_result" and open_since:
-            place = open_since.pop(0)
-            took = seconds(str(record["timestamp"])) - seconds(found[place].at)
-            found[place] = msgspec.structs.replace(
-                found[place], ok=bool(data.get("ok", True)), seconds=took
-            )
-    return found
+        if record["type"] == "agent":
+            note_tool(found, str(record["timestamp"]), record["data"])
+    return [_tool(each) for each in found]
+
+
+def _tool(used: UsedTool) -> ToolUse:
+    until = used.ended
+    return ToolUse(
+        at=used.began,
+        name=used.name,
+        detail=used.detail,
+        ok=used.is_ok if until is not None else None,
+        seconds=seconds(until) - seconds(used.began) if until is not None else None,
+    )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 from hookline.domain.hooks.names import short_name
 from hookline.domain.tasks import SUBMITTED
 from hookline.domain.timestamps import iso
-from hookline.hooks.verdicts import verdicts_of
+from hookline.domain.work.submissions import MERGE, SUBMIT
+from hookline.hooks.gates.verdicts import verdicts_of
 from hookline.pipeline.gate_verbs import open_runs, queued
 from hookline.points import HOLDING
-from hookline.queries.gates import waiting
 from hookline.queries.page.shown import Shown
 from hookline.queries.sessions import SessionFacts, facts
 from hookline.queries.submissions import submission_state
-from hookline.tasks.task_runs import live_sessions
+from hookline.queries.waiting.gates import waiting
+from hookline.tasks.task_runs import live_sessions, runs_on
 from hookline.wiring.running.hosts import workers
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 Light = Literal["passed", "failed", "waits", "asked", "skipped", "overridden", "not yet"]
@@ -145,8 +147,8 @@ def _left(task: Task) -> WorkRow:
 
 
 def _lights(app: App, view: View, task: Task, run: Run) -> Iterator[GateLight]:
-    """The gates that apply, in order, and what each said last in this run."""
-    last = {(each.point, each.hook): each for each in verdicts_of(view, run)}
+    """The gates that apply, in order, and what each said last."""
+    last = {(each.point, each.hook): each for each in _verdicts(view, task, run)}
     switches = view.switches.all()
     for point in HOLDING:
         gates = app.scopes.hooks_at(point, agent=run.input.get("agent"), task_type=task.type)
@@ -165,6 +167,15 @@ def _lights(app: App, view: View, task: Task, run: Run) -> Iterator[GateLight]:
                     seq=None,
                 )
     yield from (_light(said) for said in last.values() if said.hook is not None)
+
+
+def _verdicts(view: View, task: Task, run: Run) -> Iterator[GateVerdict]:
+    """What gates said on the way of this work: a merge follows the submission that passed."""
+    if run.flow == MERGE:
+        before = deque(runs_on(view, task.id, SUBMIT), maxlen=1)
+        for each in before:
+            yield from verdicts_of(view, each)
+    yield from verdicts_of(view, run)
 
 
 def _light(said: GateVerdict) -> GateLight:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 SHOWN = 200
+# What comes before the word that was found.
+BEFORE = 40
 MAX_QUERY = 200
 # The newest events that are searched.
 NEWEST = 20_000
@@ -131,11 +133,20 @@ def _events(view: View, words: Sequence[str]) -> Iterator[Hit]:
         for event in reversed(part):
             data = msgspec.json.encode(event.data).decode()
             if _has(words, event.type, event.node_id, data):
-                yield _event(event)
+                yield _event(event, words, data)
         if begin <= 0:
             return
 
 
-def _event(event: Event) -> Hit:
+def _event(event: Event, words: Sequence[str] = (), data: str = "") -> Hit:
+    """An event, and what of it was found if that is not what a line says anyway."""
     row = event_row(event)
-    return _hit("event", str(event.seq), f"{event.type} {row.node}", row.text, row.at, event.seq)
+    hidden = next((word for word in words if word not in f"{row.text} {event.type}".lower()), None)
+    text = row.text if hidden is None else _around(hidden, data) or row.text
+    return _hit("event", str(event.seq), f"{event.type} {row.node}", text, row.at, event.seq)
+
+
+def _around(word: str, data: str) -> str:
+    at = data.lower().find(word)
+    begin = max(at - BEFORE, 0)
+    return f"{'…' if begin else ''}{data[begin : at + SHOWN]}" if at >= 0 else ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 import msgspec
 
 from hookline.domain.hooks.names import short_name
+from hookline.domain.runs.model import run_of_place
 from hookline.domain.text.display import untrusted
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 # So much of a text comes with an answer; its `path` has all of it.
 MAX_TEXT = 16 * 1024
+# The same where all of it cannot be asked for.
+MAX_WHOLE = 256 * 1024
 MAX_LINE = 300
 
 
@@ -112,12 +115,16 @@ def event_row(event: Event) -> EventRow:
 
 def run_of_event(event: Event) -> str | None:
     """The run that an event is about, or that it happened in."""
-    if event.node_id.startswith("R-"):
-        return event.node_id
-    for named in (event.data.get("run"), str(event.data.get("name", "")).partition("/")[0]):
-        if isinstance(named, str) and named.startswith("R-"):
-            return named
+    for place in (event.node_id, event.data.get("run"), event.data.get("name")):
+        if found := run_of_place(str(place)):
+            return found
     return optional_text(event.metadata.get("run"))
+
+
+def newest_seq(view: View, node: str) -> int | None:
+    """The newest event about a task or a run."""
+    event = view.log.newest(node)
+    return event.seq if event is not None else None
 
 
 def optional_text(value: Any) -> str | None:
@@ -125,8 +132,9 @@ def optional_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def text(whole: str, path: str | None = None, limit: int = MAX_TEXT) -> Text:
-    """A text as it is, or its begin; `path` is where all of it is."""
+def text(whole: str, path: str | None = None) -> Text:
+    """A text as it is, or its begin; `path` is where all of it is, if it can be asked for."""
+    limit = MAX_TEXT if path is not None else MAX_WHOLE
     size = len(whole.encode("utf-8", "replace"))
     is_cut = len(whole) > limit
     return Text(
@@ -137,13 +145,13 @@ def text(whole: str, path: str | None = None, limit: int = MAX_TEXT) -> Text:
     )
 
 
-def printed(whole: str | None, path: str) -> Text | None:
+def printed(whole: str | None, path: str | None) -> Text | None:
     """What a program printed; None for nothing."""
     return text(whole, path) if whole else None
 
 
-def call_row(view: View, call: Delivery) -> CallRow:
-    """A call of a hook with its actions."""
+def call_row(view: View, call: Delivery, *, whole: bool = False) -> CallRow:
+    """A call of a hook with its actions; `whole` where nothing more can be asked for."""
     path = f"/api/calls/{call.id}"
     return CallRow(
         id=call.id,
@@ -160,8 +168,8 @@ def call_row(view: View, call: Delivery) -> CallRow:
         exit_code=call.exit_code,
         answer=call.answer,
         error=call.error,
-        stdout=printed(call.stdout, f"{path}/stdout"),
-        stderr=printed(call.stderr, f"{path}/stderr"),
+        stdout=printed(call.stdout, None if whole else f"{path}/stdout"),
+        stderr=printed(call.stderr, None if whole else f"{path}/stderr"),
         condition=call.condition,
         condition_values=call.condition_values,
         actions=[_action(each) for each in view.calls.actions(call.event_seq, call.hook)],

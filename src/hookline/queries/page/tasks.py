@@ -12,12 +12,12 @@ from hookline.domain.tasks import Task
 from hookline.hooks.history.explain import Explanation
 from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.page.sessions import SessionRow, session_row
-from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, text
+from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, newest_seq, text
 from hookline.queries.page.ways import task_ways
-from hookline.queries.project_report import task_report
-from hookline.queries.proofs import Proof
+from hookline.queries.reports.project import task_report
+from hookline.queries.reports.proofs import NONE, Proof
 from hookline.queries.why import why
-from hookline.sessions.spending import cost_of, turns_of
+from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks import notes
 from hookline.tasks.task_runs import live_sessions, runs_on
 
@@ -100,9 +100,7 @@ class TaskPage(Shown):
     sessions: list[SessionRow]
     gates: list[GateRow]
     notes: list[str]
-    usd: float | None
-    tokens: int
-    turns: int
+    cost: WholeCost
     why: Explanation
     diff: str | None
     ways: list[Way]
@@ -149,12 +147,11 @@ def _order(task: Task) -> tuple[int, int]:
 
 
 def _row(view: View, task: Task, settled: set[str], working: Mapping[str, str]) -> TaskRow:
-    newest = view.log.newest(task.id)
     return TaskRow(
         task=task,
         unmet=[each for each in task.depends_on if each not in settled],
         session=working.get(task.id),
-        seq=newest.seq if newest is not None else 0,
+        seq=newest_seq(view, task.id) or 0,
     )
 
 
@@ -167,10 +164,9 @@ def task_page(app: App, identifier: str) -> TaskPage:
     with app.read() as view:
         task = view.graph.task(identifier)
         runs = list(runs_on(view, task.id, SESSION))
-        cost = cost_of(turns_of(view, task.id))
         parts = (edge.from_id for edge in view.graph.edges_to(task.id, t.SPAWNED_BY))
         waiting = (edge.from_id for edge in view.graph.edges_to(task.id, t.DEPENDS_ON))
-        has_work = bool(runs) or task.state in (t.SUBMITTED, t.COMPLETED)
+        has_work = any(runs_on(view, task.id)) or task.state in (t.SUBMITTED, t.COMPLETED)
         return TaskPage(
             seq=view.log.last(),
             task=task,
@@ -183,11 +179,9 @@ def task_page(app: App, identifier: str) -> TaskPage:
             parts=_links(view, parts),
             events=[event_row(each) for each in view.log.events(node_id=task.id)[-MOST_EVENTS:]],
             sessions=[session_row(view, run) for run in runs],
-            gates=[_gate_row(each) for each in gate_reviews(view, task.id, app.blobs)],
+            gates=[gate_row(each) for each in gate_reviews(view, task.id, app.blobs)],
             notes=[each.text for each in notes.listed(view.log, task=task.id)],
-            usd=cost.usd,
-            tokens=cost.tokens,
-            turns=cost.turns,
+            cost=cost_of(turns_of(view, task.id)),
             why=why(app, view, task.id),
             diff=f"/api/tasks/{task.id}/diff" if has_work else None,
             ways=task_ways(view, task.id),
@@ -199,15 +193,15 @@ def _links(view: View, names: Iterable[str]) -> list[TaskLink]:
     return [TaskLink(id=e.id, goal=e.goal, state=e.state) for e in found if e is not None]
 
 
-def _gate_row(review: GateReview) -> GateRow:
+def gate_row(review: GateReview) -> GateRow:
     said = review.verdict
     prompt = said.remediation_prompt
     return GateRow(
         seq=said.seq,
         at=said.started_at,
         point=said.point,
-        gate=short_name(said.hook or ""),
-        status=said.status,
+        gate=short_name(said.hook or "no gate"),
+        status=said.status if said.hook else NONE,
         message=said.message,
         comments=review.comments,
         remediation=text(prompt) if prompt else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.names import plain_names, short_name
 from hookline.domain.hooks.records import OK
 from hookline.errors import BROKEN
 from hookline.points import GATE, NOTIFYING, rule_of
@@ -35,9 +35,10 @@ def held_back_hooks(app: App) -> Iterator[Item]:
     if app.settings is not None and app.settings.has_errors and not app.suspended:
         yield Item("hooks", CONFIG_NAME, None, sentence(BROKEN), "hookline check", "hooks broken")
     for reason in sorted(set(app.suspended.values())):
-        names = sorted(name for name, why in app.suspended.items() if why == reason)
+        held = plain_names(name for name, why in app.suspended.items() if why == reason)
+        names = ", ".join(sorted(held.values()))
         command = "hookline check" if reason == BROKEN else "hookline trust"
-        yield Item("hooks", ", ".join(names), None, sentence(reason), command, f"hooks {reason}")
+        yield Item("hooks", names, None, sentence(reason), command, f"hooks {reason}")
 
 
 def failing_hooks(app: App, view: View) -> Iterator[Item]:
@@ -71,4 +72,5 @@ def _call(kind: str, view: View, row: Delivery, message: str, key: str) -> Item:
     since = row.started_at or (event.timestamp if event else None)  # some were never started
     command = f"hookline why {row.event_seq}"
     is_told = event is not None and event.type in NOTIFYING
-    return Item(kind, short_name(row.hook), since, sentence(message), command, key, is_told=is_told)
+    name, seq = short_name(row.hook), row.event_seq
+    return Item(kind, name, since, sentence(message), command, key, seq=seq, is_told=is_told)

@@ -21,6 +21,8 @@ from hookline.errors import (
     IllegalTransition,
     PeopleOnly,
     StoreBusy,
+    StoreFull,
+    StoreUnreachable,
     Untrusted,
 )
 from hookline.sessions.names import find
@@ -49,6 +51,8 @@ _CODES: tuple[tuple[type[HooklineError], int], ...] = (
     (PeopleOnly, 403),
     (IllegalTransition, 409),
     (StoreBusy, 503),
+    (StoreUnreachable, 503),
+    (StoreFull, 503),
     (Untrusted, 409),
     (BadInput, 422),
     (HooklineError, 409),

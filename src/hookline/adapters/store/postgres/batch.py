@@ -97,7 +97,7 @@ class Batch:
     """Statements of one transaction, sent together: each exchange with the server takes time.
 
     `begin` begins it, with the first statements that are sent, and finds one row; `begun` is shown
-    that row before anyone sees an answer, and refuses to go on by raising an error. A batch that
+    that row before anyone sees an answer, and refuses to continue by raising an error. A batch that
     only reads is `resumable`: if the connection is lost in the middle, another one reads the rest,
     unless something was stored since.
     """

@@ -226,7 +226,7 @@ class ServerDatabase:
 
 
 def news_of(project: int) -> bytes:
-    """What tells those who wait for news, in a transaction of its own."""
+    """What tells those who wait for news, in its own transaction."""
     return b"SELECT hookline.tell('%b')" % channel_of(project).encode()
 
 

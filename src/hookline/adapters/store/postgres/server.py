@@ -35,7 +35,6 @@ OPTIONS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-NOW = b"extract(epoch FROM clock_timestamp())::float8"
 _RIGHTS = "ask the owner of the database for the rights that docs/fleet.md lists"
 _REPLICA = "name the primary server: add ?target_session_attrs=read-write to the URL"
 _KINDS: dict[str, tuple[type[errors.StoreError], str | None]] = {

@@ -11,13 +11,14 @@ from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.timestamps import evening_before, moment_text, past, typed
 from hookline.errors import BadInput
 from hookline.operations.reports import last_report, remember_report, run_about
-from hookline.queries.diffs import with_changes
-from hookline.queries.project_report import project_report, task_report
+from hookline.queries.page.report import work_file
 from hookline.queries.references import is_run, is_task
+from hookline.queries.reports.diffs import with_changes
+from hookline.queries.reports.project import project_report, task_report
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, note, was_heard
-from hookline.surfaces.cli.reports import markdown, project_page, terminal
+from hookline.surfaces.cli.reports import markdown, page, phrases, terminal
 from hookline.surfaces.cli.reports.files import STDOUT, write_page
 from hookline.surfaces.cli.reports.session_page import tell_session
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.queries.project_report import ProjectReport
+    from hookline.queries.reports.project import ProjectReport
 
 PAGE = "report.html"
 
@@ -38,8 +39,8 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("--since", metavar="WHEN", help=when)
     form = p.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="for a pull request or a chat")
-    page = "one HTML page, with the diffs; `-` is stdout (default: .hookline/reports)"
-    form.add_argument("--html", nargs="?", const="", metavar="FILE", help=page)
+    whole = "one HTML page, with the diffs; `-` is stdout (default: .hookline/reports)"
+    form.add_argument("--html", nargs="?", const="", metavar="FILE", help=whole)
 
 
 def _report(args: Namespace) -> None:
@@ -85,7 +86,8 @@ def _tell(args: Namespace, app: App, found: ProjectReport, name: str) -> None:
     """A report in the form that was asked for."""
     found = asyncio.run(with_changes(app, found, diffs=args.html is not None))
     if args.html is not None:
-        path = write_page(app, project_page.parts(found), name, args.html)
+        content = page.parts(work_file(found, phrases.headline(found)))
+        path = write_page(app, content, name, args.html)
         if path is not None:
             answer(args, {"file": os.path.abspath(path)}, os.path.relpath(path))
     elif args.markdown:

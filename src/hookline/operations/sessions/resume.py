@@ -42,6 +42,9 @@ def to_go_on_with(app: App, name: str | None, limits: Amounts) -> SessionFacts:
             if not found:
                 help = 'start one: hookline run "what the agent should do"'
                 raise UnknownSession("there is no session to resume", help=help)
+            if not idle and len(found) > 1:
+                why = f"all {len(found)} sessions are at work: there is none to resume"
+                raise SessionBusy(why, help="`hookline status` shows them")
             known = _only(idle, limits) if idle else found[0]
         run, used = view.runs.find(known.run_id), _used(view, known.run_id)
     _refuse(known)
