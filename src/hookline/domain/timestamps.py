@@ -19,8 +19,12 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 def iso(seconds: float) -> str:
     """Seconds since 1970 as a moment."""
     millis = int(seconds * 1000)
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(millis // 1000))
-    return f"{stamp}.{millis % 1000:03d}Z"
+    return f"{to_second(millis // 1000)[:-1]}.{millis % 1000:03d}Z"
+
+
+def to_second(seconds: int) -> str:
+    """Whole seconds since 1970 as a moment without its milliseconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def seconds(moment: str) -> float:
