@@ -104,7 +104,8 @@ def test_what_is_still_being_written_about_a_line_is_sent_and_what_is_cancelled_
         page.get_by_label("Your comment").last.fill(text)
     box = page.locator(".comment").last.bounding_box()
     lines = page.locator(".lines").bounding_box()
-    assert box is not None and lines is not None
+    assert box is not None
+    assert lines is not None
     assert box["x"] + box["width"] <= lines["x"] + lines["width"]
     page.get_by_role("button", name="Cancel", exact=True).last.click()
     page.get_by_role("button", name="Reject with 1 comment").click()
