@@ -157,7 +157,7 @@ def _open_own(project: Project, home: str) -> Store:
     _refuse_elsewhere(known)
     before = known.store_id if known is not None else None
     prepare_folder(project.folder)
-    if not os.path.exists(project.database) and before is not None:
+    if before is not None and not os.path.exists(project.database):
         forget_store(home, project)
         before, notices = None, [GONE]
     store = open_store(
