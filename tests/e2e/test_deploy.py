@@ -118,3 +118,22 @@ def test_a_host_is_drained_before_its_worker_ends(host: Cli) -> None:
 def test_a_store_that_is_away_is_no_reason_to_end_a_worker(host: Cli) -> None:
     host.env["HOOKLINE_STORE"] = "postgresql://hookline@127.0.0.1:9/x?project=x&wait=0"
     assert ask(host, "alive") == 0
+
+
+@pytest.mark.parametrize("name", ["HOOKLINE_HOST", "PATH"])
+def test_what_is_missing_is_said_before_anything_is_cloned(tmp_path: Path, name: str) -> None:
+    env = {"HOOKLINE_HOST": "worker-1", "PATH": str(BESIDE), "HOOKLINE_REPOSITORY": "/nowhere"}
+    env[name] = ""
+    done = subprocess.run((*HOST, "work"), cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hookline-host: ")
+    assert name in line
+
+
+def test_each_unit_finds_hookline_and_each_project_may_have_its_port() -> None:
+    for unit in (DEPLOY / "systemd").glob("*.service"):
+        text = unit.read_text()
+        # systemd's own PATH has no virtual environment, and `hookline-host` calls `hookline`.
+        assert "\nEnvironment=PATH=/opt/hookline/bin:" in text
+        assert "--port 8787" not in text

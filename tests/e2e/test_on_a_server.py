@@ -113,6 +113,7 @@ def test_a_store_moves_to_a_server_and_back(cli: Cli, place: str) -> None:
     before = everything(cli)
     copied = cli.json("store", "copy", "embedded", place, quiet=False)
     assert (copied["events"], copied["runs"]) == (len(before[0]), 1)
+    assert not copied["isUsed"]  # nothing names it yet
     assert cli.refused("task", "list")[1]["code"] == "store-elsewhere"
     there = {"HOOKLINE_STORE": place}
     assert everything(cli, there) == before
@@ -120,7 +121,12 @@ def test_a_store_moves_to_a_server_and_back(cli: Cli, place: str) -> None:
     cli.json("task", "add", "made there", env=there)
     cli.database.rename(cli.root / "old.db")
     assert files.sweep((), math.inf).count == 1
-    cli.json("store", "copy", place, "embedded", quiet=False)
+    # As long as the server is named, commands would go on there.
+    told = cli("store", "copy", place, "embedded", env=there)
+    assert "warning: commands do not use embedded yet: see HOOKLINE_STORE" in told.stderr
+    cli.database.unlink()
+    told = cli("store", "copy", place, "embedded")
+    assert "the store of this project is embedded from now on" in told.stderr
     assert cli.json("events", "--all")[: len(before[0])] == before[0]
     assert [each["goal"] for each in cli.json("task", "list")][-1] == "made there"
     assert files.get(name) == large

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.store_urls import shown_url
-from hookline.errors import BadInput, StoreCorrupt
+from hookline.config import load_settings
+from hookline.domain.store_urls import read_store_url, shown_url
+from hookline.errors import BadInput, StoreCorrupt, Untrusted
 from hookline.project import user_folder
 from hookline.queries.doctor.store import broken
+from hookline.wiring.project.configured import shared, trust_in
 from hookline.wiring.project.copies import (
     copy_blobs,
     copy_rows,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Copied(msgspec.Struct, frozen=True, rename="camel"):
-    """What was copied, and where everything is now."""
+    """What was copied, and to where; `is_used` unless another store is still named."""
 
     source: str
     target: str
@@ -38,6 +40,7 @@ class Copied(msgspec.Struct, frozen=True, rename="camel"):
     tasks: int
     runs: int
     blobs: int
+    is_used: bool
 
 
 def copy_store(project: Project, environ: Mapping[str, str], source: str, target: str) -> Copied:
@@ -59,6 +62,8 @@ def copy_store(project: Project, environ: Mapping[str, str], source: str, target
         if not is_here(new):
             note_worktrees(project, environ, new)
         keep_place(user_folder(environ), project, new)
+        named = _named(project, environ)
+        is_used = named == (None if is_here(new) else read_store_url(new_url).shown)
     return Copied(
         source=shown_url(source),
         target=shown_url(target),
@@ -66,7 +71,19 @@ def copy_store(project: Project, environ: Mapping[str, str], source: str, target
         tasks=rows["tasks"],
         runs=rows["runs"],
         blobs=blobs,
+        is_used=is_used,
     )
+
+
+def _named(project: Project, environ: Mapping[str, str]) -> str | None:
+    """The server that commands use from now on; None if none is named."""
+    home = user_folder(environ)
+    settings = load_settings(project, home)
+    try:
+        place = shared(project, home, settings, trust_in(project, home, settings, environ), environ)
+    except Untrusted:
+        return None
+    return None if place is None else place.shown
 
 
 def _verify(view: View) -> None:

@@ -33,7 +33,13 @@ def _copy(args: Namespace) -> None:
         counted = ((copied.events, "event"), (copied.tasks, "task"), (copied.runs, "run"))
         shown = ", ".join(plural(*each) for each in counted)
         say(f"copied {shown}: every table is what the log says")
-        note(f"the store of this project is {copied.target} from now on")
+        if copied.is_used:
+            note(f"the store of this project is {copied.target} from now on")
+        else:
+            warn(
+                f"commands do not use {copied.target} yet: see HOOKLINE_STORE and `store:`",
+                "set one of them to it before the next command; for `embedded`, leave both out",
+            )
 
 
 def _reconcile_arguments(p: ArgumentParser) -> None:
