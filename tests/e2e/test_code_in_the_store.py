@@ -9,7 +9,6 @@ import pytest
 
 from hookline.flows import journal
 from tests.e2e.clone_rig import PROMISE, Clones
-from tests.e2e.pipeline_rig import work_ended
 from tests.postgres_server import PostgresServer, new_project
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import msgspec
 
 from hookline.domain.events import TURN
 from hookline.domain.sessions.turns import TurnCost, run_of
+from hookline.domain.timestamps import is_moment
 from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
@@ -123,8 +124,8 @@ class FedTurns:
         elif kind == "turn_ended":
             now.is_over = True
             del self._now[run_id]
-        elif kind == "agent":
-            _note(now, str(record.get("timestamp")), data)
+        elif kind == "agent" and is_moment(at := record.get("timestamp")):  # else it is forged
+            _note(now, str(at), data)
 
 
 def _note(turn: FedTurn, at: str, data: Mapping[str, Any]) -> None:
