@@ -132,3 +132,26 @@ def test_lines_that_were_used_here_go_on_after_a_change_of_the_configuration(
     clones.second.json("trust", "--yes", quiet=False)
     assert clones.second("answer", "R-1", "ok", "yes").code == 0
     assert clones.second("orchestrate", "R-1").code == 0
+
+
+@pytest.mark.parametrize("way", ["relative", "absolute", "other"])
+def test_work_stays_in_the_worktrees_of_the_host(clones: Clones, way: str) -> None:
+    outside = clones.second.root.parent / "outside"
+    named = {
+        "relative": "../outside",
+        "absolute": str(outside),
+        "other": ".hookline/worktrees/../../../outside",
+    }
+    clones.rig.turns(clones.hang(1), f"touch here; {PROMISE}")
+    clones.begin()
+    outside.mkdir()
+    clones.kill_in_turn(clones.first.add("count"), 1)
+    given = rewrite(
+        clones.first, "run_started", lambda data: data["input"].update(worktree=named[way])
+    )["input"]
+    sql = "UPDATE runs SET input = ? WHERE number = 1 RETURNING number"
+    clones.first.rows(sql, json.dumps(given))
+    forget_steps(clones.first)
+    said = clones.second("work", "--once", "--json")
+    assert list(outside.iterdir()) == []
+    assert "names a folder that is no worktree of this project" in said.stdout
