@@ -191,7 +191,8 @@ def rows_on_server(url: str, sql: str, values: Sequence[Any]) -> list[Any]:
 
 
 def _children(pid: int) -> list[psutil.Process]:
-    return psutil.Process(pid).children(recursive=True)
+    found: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
+    return found
 
 
 @cache

@@ -50,9 +50,10 @@ def pin(cli: Cli, name: str, value: dict[str, Any] | list[dict[str, Any]]) -> No
     """Let the newest chapter of a run keep something else of the configuration."""
 
     def change(data: dict[str, Any]) -> None:
-        old = data["pins"][name]
-        is_part = isinstance(old, dict) and isinstance(value, dict)
-        data["pins"][name] = {**old, **value} if is_part else value
+        if isinstance(value, dict):
+            data["pins"][name].update(value)
+        else:
+            data["pins"][name] = value
 
     found = rewrite(cli, "run_started", change)
     pins = json.dumps({**found["pins"], "seq": found["seq"]})

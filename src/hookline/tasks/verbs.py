@@ -313,8 +313,9 @@ def check_changes(value: Any) -> str:
 
 def check_count(name: str, value: Any) -> int:
     """A whole number that counts something."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{name} must be a whole number from 0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= t.MOST_COUNTED:
+        shown = untrusted(repr(value), 80)
+        raise BadInput(f"{name} must be a whole number from 0 to {t.MOST_COUNTED}, not {shown}")
     return value
 
 
