@@ -16,9 +16,10 @@ import msgspec
 from msgspec import inspect
 
 from docs import reference
+from docs.typescript import typescript
 from hookline.domain.tasks import CREATED, STATES, TRANSITIONS
 from hookline.points import POINTS, VARIABLES
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
 from hookline.surfaces.mcp.tools import SESSION, TOOLS
 from hookline.surfaces.web import description
@@ -291,7 +292,7 @@ PARTS: dict[str, Callable[[], str]] = {
 # Files that are written as a whole.
 FILES: dict[str, Callable[[], str]] = {
     "openapi.json": api,
-    "../web/src/api/schema.ts": description.typescript,
+    "../web/src/api/schema.ts": typescript,
 }
 
 if __name__ == "__main__":

@@ -33,13 +33,15 @@ while :; do
 done
 """
 PROMISE = "echo '<promise>COMPLETE</promise>'"
-# The prompt is kept under the run's id and the turn's number; then the turn's script speaks.
+# The prompt is kept under the run's id and the turn's number, all at once; then the script of the
+# turn speaks.
 AGENT = """\
 here=$(dirname "$0")
 box="$here/$HOOKLINE_RUN_ID"
 mkdir -p "$box"
 n=$(($(ls "$box" | wc -l) + 1))
-cat > "$box/$(printf %03d $n)-$HOOKLINE_ITERATION"
+cat > "$here/part.$$"
+mv "$here/part.$$" "$box/$(printf %03d $n)-$HOOKLINE_ITERATION"
 if [ -f "$here/turn-$n" ]; then . "$here/turn-$n"; else . "$here/rest"; fi
 """
 

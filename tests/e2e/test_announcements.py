@@ -392,7 +392,9 @@ def test_a_command_that_makes_nothing_wait_looks_at_nothing(rig: Rig) -> None:
     )
     code, *modules = done.stderr.split()
     assert code == "0"
-    assert not {"hookline.queries.attention", "asyncio", "zoneinfo", "smtplib"} & set(modules)
+    assert not {"hookline.queries.waiting.attention", "asyncio", "zoneinfo", "smtplib"} & set(
+        modules
+    )
 
 
 def test_why_and_the_log_say_what_became_of_a_notification(rig: Rig) -> None:

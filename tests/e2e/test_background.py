@@ -245,7 +245,7 @@ def test_a_worker_in_the_background_is_watched_by_its_name(line: Pipeline, cli: 
     cli.add("part 1")
     assert "  watch   hookline attach work\n" in cli("work", "--detach", "--once").stdout
     terminal = Terminal(cli, "attach", "work", columns=80, rows=24)
-    terminal.shows("begins: part 1")
+    terminal.shows("starts: part 1")
     terminal.type(b"\x03")
     terminal.shows("the worker continues; `hookline stop work` ends it")
     assert terminal.ends() == 0

@@ -58,7 +58,7 @@ def test_an_agent_that_cannot_work_has_no_check_mark(place: Place) -> None:
 
 def test_what_is_said_of_unproven_work_is_what_happens(place: Place) -> None:
     notes = place.json("init")["notes"]
-    lacking = "no check is live and this is not a git repository"
+    lacking = "no check is active and this is not a git repository"
     assert f"{lacking}: the agent's promise is believed, without proof" in notes
 
 

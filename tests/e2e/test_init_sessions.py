@@ -105,7 +105,7 @@ def test_without_a_live_check_it_is_said_before_the_start_and_nothing_is_called_
     bare.play({**DONE, "run": "echo x > notes.txt"})
     done = bare.hookline("run", "Add the total", env=ENV)
     first, help, *_ = done.stderr.splitlines()
-    assert first.startswith("warning: no check is live: the agent's promise is believed, and its")
+    assert first.startswith("warning: no check is active: the agent's word is taken, and its")
     assert first.endswith("work counts as unproven")
     assert "`validation:` in hookline.yaml" in help
     assert "Proven" not in done.stdout
@@ -118,7 +118,7 @@ def lines(place: Place) -> tuple[str, re.RegexFlag]:
 
 def test_with_a_live_check_nothing_is_warned_of(place: Place) -> None:
     place.play({**DONE, "run": "echo x > notes.txt"})
-    assert "no check is live" not in place.hookline("run", "Add the total", env=ENV).stderr
+    assert "no check is active" not in place.hookline("run", "Add the total", env=ENV).stderr
 
 
 def test_what_an_interrupted_turn_changed_counts_as_work(place: Place) -> None:

@@ -52,7 +52,7 @@ def test_a_command_that_fails_is_a_comment_with_what_happened(place: Place) -> N
     assert re.search(rf"^# {told}$", place.written, re.MULTILINE)
     assert '#   - {name: tests_pass, type: command, command: "make test"' in place.written
     assert "  # stop: [evidence]" in place.written
-    told = "no check is live: a promise counts if a file has changed, and nothing proves it"
+    told = "no check is active: a promise counts if a file changed, and nothing proves it"
     assert told in report["notes"]
     assert f"  # Not yet: {told}.\n  # stop: [evidence]" in place.written
     assert place.json("check")["problems"] == []

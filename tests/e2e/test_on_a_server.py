@@ -205,6 +205,17 @@ def test_a_url_that_leads_nowhere(cli: Cli, url: str, code: str, help: str) -> N
         assert SECRET not in result.stdout + result.stderr
 
 
+def test_a_project_is_not_half_made_while_its_server_is_away(cli: Cli, place: str) -> None:
+    cli.root.joinpath("hookline.yaml").unlink(missing_ok=True)
+    cli.env["HOOKLINE_STORE"] = "postgresql://ada@127.0.0.1:1/postgres?project=shop"
+    assert "store-unreachable" in cli("init", "--yes").stderr
+    assert not cli.root.joinpath("hookline.yaml").exists()
+    cli.env["HOOKLINE_STORE"] = place
+    made = cli("init", "--yes", "--json").json
+    assert "hookline.yaml" in made["created"]
+    assert made["trusted"]
+
+
 def test_a_password_is_never_shown(cli: Cli, postgres: PostgresServer) -> None:
     url = postgres.url("shown").replace("hookline@", f"hookline:{SECRET}@")
     cli.configure(f"store: {url}\n")
@@ -319,6 +330,15 @@ def test_a_change_that_is_cut_short_leaves_nothing(postgres: PostgresServer) -> 
             cut()
         with store.write({}) as tx:
             assert verbs.add(tx, "kept").id == "T-1"
+
+
+def test_a_change_is_stored_though_nobody_can_be_told(own: PostgresServer) -> None:
+    with closing(PostgresStore(own.url("p"))) as store:
+        own.run("ALTER FUNCTION hookline.tell(text) RENAME TO told")
+        with store.write({}) as tx:
+            verbs.add(tx, "stored, but not told")
+        with store.read() as view:
+            assert [each.goal for each in view.graph.tasks()] == ["stored, but not told"]
 
 
 def test_who_is_silent_in_a_change_does_not_hold_up_the_others(place: str) -> None:

@@ -60,13 +60,20 @@ def stopped(worker: subprocess.Popen[str]) -> str:
 
 
 @pytest.fixture
-def served(cli: Cli, temporal_server: TemporalServer) -> Cli:
-    configure(cli, temporal_server.address)
+def queue(tmp_path: Path) -> str:
+    """The task queue of this test alone: others use the same server."""
+    return tmp_path.name
+
+
+@pytest.fixture
+def served(cli: Cli, temporal_server: TemporalServer, queue: str) -> Cli:
+    configure(cli, temporal_server.address, f", task_queue: {queue}")
     return cli
 
 
-def workflows(server: TemporalServer, query: str) -> list[dict[str, Any]]:
-    done = server.run("workflow", "list", "--query", query, "--output", "json")
+def workflows(server: TemporalServer, queue: str, query: str) -> list[dict[str, Any]]:
+    where = f"TaskQueue = '{queue}' AND {query}"
+    done = server.run("workflow", "list", "--query", where, "--output", "json")
     found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
     return found
 
@@ -74,25 +81,32 @@ def workflows(server: TemporalServer, query: str) -> list[dict[str, Any]]:
 # A run, from its start to its end
 
 
-def test_a_run_is_advanced_answered_and_ended(served: Cli, temporal_server: TemporalServer) -> None:
+def test_a_run_is_advanced_answered_and_ended(
+    served: Cli, temporal_server: TemporalServer, queue: str
+) -> None:
     served.env["TOKEN"] = SECRET
     start(served)  # nobody works yet
     worker = served.start("work", "--flows", "--scheduler", "temporal")
     is_parked(served)
     ours = "HooklineProject = 'project' AND HooklineFlow = 'ship'"
     waits = f"{ours} AND HooklineStatus = 'waits for a person'"
-    eventually(lambda: len(workflows(temporal_server, waits)) == 1, "the status", pause=0.2)
+    eventually(lambda: len(workflows(temporal_server, queue, waits)) == 1, "the status", pause=0.2)
     assert served("answer", "R-1", "ok", "yes").code == 0
     is_completed(served)
     over = f"{ours} AND ExecutionStatus = 'Completed'"
-    eventually(lambda: len(workflows(temporal_server, over)) == 1, "the end", pause=0.2)
-    (found,) = workflows(temporal_server, over)
+    eventually(lambda: len(workflows(temporal_server, queue, over)) == 1, "the end", pause=0.2)
+    (found,) = workflows(temporal_server, queue, over)
     name = found["execution"]["workflowId"]
     history = temporal_server.run("workflow", "show", "-w", name, "--output", "json").stdout
     assert "completed" in decoded(history)
     for hidden in (SECRET, "prompt of a user", "Ship the secret", "testing", str(served.root)):
         assert hidden not in decoded(history)
     assert decoded(history).count("R-1") >= 3  # it is the run's own, and can be read
+    described = temporal_server.run("workflow", "describe", "-w", name, "--output", "json").stdout
+    size = int(json.loads(described)["workflowExecutionInfo"]["historySizeBytes"])
+    # One kilobyte for each advance, and one for the beginning.
+    advances = history.count('"EVENT_TYPE_ACTIVITY_TASK_SCHEDULED"')
+    assert 0 < size <= 1024 * (advances + 1)
     assert "Traceback" not in stopped(worker)
 
 
@@ -103,24 +117,24 @@ def decoded(history: str) -> str:
 
 
 def test_a_run_that_is_cancelled_ends_its_workflow(
-    served: Cli, temporal_server: TemporalServer
+    served: Cli, temporal_server: TemporalServer, queue: str
 ) -> None:
     start(served)
     worker = served.start("work", "--flows")
     is_parked(served)
     assert served("flow", "cancel", "R-1").code == 0
     over = "HooklineFlow = 'ship' AND HooklineStatus = 'cancelled'"
-    eventually(lambda: len(workflows(temporal_server, over)) == 1, "the end", pause=0.2)
+    eventually(lambda: len(workflows(temporal_server, queue, over)) == 1, "the end", pause=0.2)
     stopped(worker)
 
 
 def test_a_workflow_that_is_cancelled_cancels_its_run(
-    served: Cli, temporal_server: TemporalServer
+    served: Cli, temporal_server: TemporalServer, queue: str
 ) -> None:
     start(served)
     worker = served.start("work", "--flows")
     is_parked(served)
-    (found,) = workflows(temporal_server, "ExecutionStatus = 'Running'")
+    (found,) = workflows(temporal_server, queue, "ExecutionStatus = 'Running'")
     name = found["execution"]["workflowId"]
     assert temporal_server.run("workflow", "cancel", "-w", name).returncode == 0
     eventually(lambda: status(served) == "cancelled", "the end of the run")

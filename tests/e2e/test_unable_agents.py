@@ -214,7 +214,7 @@ def test_what_a_worker_says_names_the_agent_and_what_to_do(line: Pipeline, cli: 
     assert said.code == 4
     assert f"{task}   ada cannot work, and takes no more tasks: {TOLD}" in said.stderr
     assert f"ada cannot work: {TOLD}" in said.stderr.splitlines()
-    assert said.stdout.startswith("the agents cannot do more: 1 task begun, 0 merged")
+    assert said.stdout.startswith("the agents cannot do more: 1 task started, 0 merged")
     assert "1 of the agents cannot work (ada)" in said.stdout
     assert ledger(line) == ["ada"]
 

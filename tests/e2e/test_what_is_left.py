@@ -46,7 +46,7 @@ def test_a_worker_names_all_that_it_leaves_and_why(line: Pipeline, cli: Cli) -> 
     assert first.startswith(f"{asks}   it waits for you: the gate human at before_submit waits: ")
     assert second == f"{stuck}   no key"
     assert told.stdout == (
-        f"nothing is left to do: 0 tasks begun, 0 merged, 1 waiting at a gate ({asks}), "
+        f"nothing left to do: 0 tasks started, 0 merged, 1 waiting at a gate ({asks}), "
         f"1 blocked ({stuck}), 1 failed ({lost}), 1 waiting for these ({behind}), "
         f"1 claimed by someone else ({mine})\n"
     )

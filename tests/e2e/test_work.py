@@ -134,9 +134,9 @@ def test_what_a_gate_rejects_is_told_and_sent_back(shop: Workshop) -> None:
     result = shop.cli("work", "--once")
     assert result.code == 4
     left = "1 sent back (T-1), 1 waiting for these (T-2)"
-    assert result.stdout == f"nothing is left to do: 1 task begun, 0 merged, {left}\n"
+    assert result.stdout == f"nothing left to do: 1 task started, 0 merged, {left}\n"
     lines = result.stderr.splitlines()
-    assert lines[0] == "T-1   ada begins: first"
+    assert lines[0] == "T-1   ada starts: first"
     assert sum("✗ before_submit never" in line for line in lines) == 4
     assert sum(line == "T-1   ada fixes it" for line in lines) == 3
     assert lines[-1].startswith("T-1   sent back: never:")
@@ -323,7 +323,7 @@ def test_a_second_interrupt_stops_the_agent_at_once(shop: Workshop) -> None:
     stdout, stderr = worker.communicate(timeout=60)
     assert worker.returncode == 130
     assert "stopping after these turns; ^C again stops now" in stderr
-    assert stdout.startswith("stopped: 1 task begun, 0 merged")
+    assert stdout.startswith("stopped: 1 task started, 0 merged")
     assert shop.state("T-1") == "ready"
 
 
@@ -372,13 +372,13 @@ def test_every_lane_has_a_line_on_a_terminal(shop: Workshop) -> None:
         both = ("● T-1   ada        iteration 1, agent turn", "● T-2   ada        iteration 1")
         terminal.until(lambda: all(any(t in row for row in terminal.shown) for t in both), "lanes")
         terminal.shows("lanes 2/2 · ready 1 · merged 0")
-        assert normal(terminal.shown)[:2] == ["T-1   ada begins: first", "T-2   ada begins: second"]
+        assert normal(terminal.shown)[:2] == ["T-1   ada starts: first", "T-2   ada starts: second"]
         shop.let_go()
         assert terminal.ends() == 0
         rows = [row for row in terminal.everything if row]
         assert sum(" merged untested " in row for row in rows) == 3
         assert not any("●" in row or "lanes" in row for row in rows)
-        assert any(row.startswith("nothing is left to do: 3 tasks begun") for row in rows)
+        assert any(row.startswith("nothing left to do: 3 tasks started") for row in rows)
     finally:
         terminal.close()
 

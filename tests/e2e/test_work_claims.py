@@ -114,7 +114,7 @@ DIES = """\
 import os, signal
 from hookline.app import App
 from hookline.domain.sessions.model import SessionInput
-from hookline.operations.sessions import start_session
+from hookline.operations.sessions.start import start_session
 app = App.open()
 start_session(app, lambda tx: SessionInput(name="s", goal="first", task_id="T-1", agent="ada"))
 os.kill(os.getpid(), signal.SIGKILL)
@@ -157,7 +157,7 @@ def test_the_last_line_names_what_is_left_behind(shop: Workshop) -> None:
     result = shop.cli("work", "--once", "--agent", "ada")
     assert result.code == 4
     assert result.stdout == (
-        "nothing is left to do: 2 tasks begun, 1 merged, 1 sent back (T-1),"
+        "nothing left to do: 2 tasks started, 1 merged, 1 sent back (T-1),"
         " 3 waiting for these (T-2, T-3, T-4), 1 that no agent here can take (T-5)\n"
     )
     # The next worker has nothing to begin, and leaves the same behind.

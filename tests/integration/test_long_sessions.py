@@ -11,8 +11,9 @@ from benchmarks.history import SESSION, long_session
 
 from hookline.app import App
 from hookline.domain.timestamps import iso
-from hookline.queries.project_report import project_report
-from hookline.queries.report import MOST_TOLD, session_report
+from hookline.queries.page.report import session_file
+from hookline.queries.reports.project import project_report
+from hookline.queries.reports.session import MOST_TOLD, session_report
 from hookline.queries.session_details import session_details
 from hookline.queries.sessions import facts
 from hookline.sessions.names import find
@@ -87,7 +88,12 @@ def test_a_page_tells_the_newest_iterations_and_lists_the_rest(stores: tuple[App
     assert [each.chapter.iteration for each in found.story] == [
         *range(LONG - MOST_TOLD + 1, LONG + 1)
     ]
-    assert (len(found.overview), found.left_out) == (LONG, 0)
+    told = session_file(app, found).session
+    assert told is not None
+    assert (len(told.page.iterations), told.left_out) == (LONG, 0)
+    assert [each.page.chapter for each in told.story] == [
+        each.chapter for each in told.page.iterations[-MOST_TOLD:]
+    ]
 
 
 def test_the_copies_are_what_a_session_writes(stores: tuple[App, App]) -> None:

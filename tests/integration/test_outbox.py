@@ -14,8 +14,8 @@ from hookline.config import load_settings
 from hookline.hooks.calls.outbox import PAUSES
 from hookline.operations.announcements import announce, tell_rest
 from hookline.project import find_project
-from hookline.queries.attention import attention
 from hookline.queries.outbox import waits_for
+from hookline.queries.waiting.attention import attention
 from hookline.tasks import verbs
 from hookline.testing import Clock
 from hookline.wiring.calling.notifications import send_due

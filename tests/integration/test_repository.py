@@ -22,6 +22,8 @@ from hookline.domain.work.repository import (
     Worktree,
 )
 from hookline.errors import BadInput
+from hookline.queries.page.changes import diff_page
+from hookline.queries.reports.changes import Change
 from tests.integration.repository_rig import Place, do
 
 BRANCH = "hookline/T-1"
@@ -275,7 +277,8 @@ def test_a_long_diff_keeps_its_beginning_and_its_end(place: Place) -> None:
     assert len(diff) < 2100
     assert "+first" in diff
     assert diff.endswith("+last\n")
-    assert "characters left out" in diff
+    assert "bytes left out" in diff
+    assert diff_page(Change(older="main", newer="work", diff=diff)).cut
 
 
 # Rebase

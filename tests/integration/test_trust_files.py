@@ -18,6 +18,7 @@ from hookline.project import Project
 from hookline.trust.book import TrustBook, TrustVerdict
 from hookline.trust.cover import covered_uses
 from hookline.trust.manifest import Manifest, TrustChange, fingerprint
+from hookline.trust.review import review
 from hookline.trust.stores import adopt_store, owns_store
 from hookline.trust.watch import TrustWatch
 
@@ -315,7 +316,7 @@ def test_odd_names_are_kept_apart_and_recorded(repo: Repo) -> None:
     with open(os.path.join(hooks, b"\xff\xfe"), "wb") as file:
         file.write(b"evil")
     assert repo.verdict().changes == [TrustChange(".hookline/hooks/\\xff\\xfe", "changed")]
-    text = repo.book.diff(repo.project, repo.manifest())
+    text = review(repo.book, repo.project, repo.manifest())
     assert "changed: .hookline/hooks/\\xff\\xfe\n" in text
 
 
@@ -447,7 +448,7 @@ def test_the_diff_shows_what_changed(repo: Repo) -> None:
     (repo.root / ".hookline/hooks/stop/old").unlink()
     repo.put(".hookline/hooks/stop/binary", b"\0\1")
     repo.put(".hookline/hooks/stop/new", b"  fresh")
-    assert repo.book.diff(repo.project, repo.manifest()).split("\n") == [
+    assert review(repo.book, repo.project, repo.manifest()).split("\n") == [
         "added: .hookline/hooks/stop/binary",
         "no text to compare: too large, not readable, or not text",
         f"changed: {HOOK}",
@@ -476,7 +477,7 @@ def test_the_diff_of_a_retargeted_link_names_both_targets(repo: Repo) -> None:
     repo.book.grant(repo.project, repo.manifest())
     link.unlink()
     link.symlink_to("../../../b")
-    assert repo.book.diff(repo.project, repo.manifest()).split("\n") == [
+    assert review(repo.book, repo.project, repo.manifest()).split("\n") == [
         "changed: .hookline/hooks/stop/link",
         "it was: plain file through a link to ../../../a; "
         "it is: plain file through a link to ../../../b",
@@ -489,7 +490,7 @@ def test_a_text_swapped_while_it_is_shown_is_refused(repo: Repo) -> None:
     manifest = repo.manifest()
     repo.put(HOOK, b"#!/bin/sh\necho harmless\n")
     with pytest.raises(Untrusted, match="changed while it was read"):
-        repo.book.diff(repo.project, manifest)
+        review(repo.book, repo.project, manifest)
     with pytest.raises(Untrusted, match="changed while it was read"):
         repo.book.grant(repo.project, manifest)
 
@@ -501,7 +502,7 @@ def test_a_damaged_copy_is_not_shown_as_trusted_text(repo: Repo) -> None:
     with open(copy, "w", encoding="utf-8") as file:
         file.write("forged")
     edit(repo)
-    text = repo.book.diff(repo.project, repo.manifest())
+    text = review(repo.book, repo.project, repo.manifest())
     assert "forged" not in text
     assert "no text to compare" in text
 
@@ -517,7 +518,7 @@ def test_a_very_long_text_is_shown_without_comparing(repo: Repo) -> None:
     repo.put(HOOK, b"a\n" * 100_000)
     repo.book.grant(repo.project, repo.manifest())
     repo.put(HOOK, b"b\n" * 100_000)
-    lines = repo.book.diff(repo.project, repo.manifest()).split("\n")
+    lines = review(repo.book, repo.project, repo.manifest()).split("\n")
     assert lines.count("-a") == 100_000
     assert lines.count("+b") == 100_000
 

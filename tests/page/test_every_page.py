@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +24,7 @@ ROUTES = {
     "/sessions?start=1": "Plan first",
     "/sessions/R-7": "Orders over 50 ship for free",
     "/sessions/R-7?scale=turns": "style-guide",
+    "/sessions/R-7?scale=turns&only=problems": "exit 1",
     "/sessions/R-7?scale=all": "session_iteration_ended",
     "/sessions/R-7/1": "What it changed",
     "/tasks": "Step 3 of the new checkout",
@@ -167,26 +167,3 @@ def test_nothing_without_the_token(cli: Cli, window: Window) -> None:
     assert tab.page.evaluate("() => document.cookie") == ""
     stored = tab.page.evaluate("() => JSON.stringify(localStorage)")
     assert server.token not in stored
-
-
-PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text())
-
-
-def test_text_stays_text(cli: Cli, window: Window) -> None:
-    cli.configure("agents: {}\n")
-    lines = "\n".join(json.dumps({"goal": payload, "notes": [payload]}) for payload in PAYLOADS)
-    cli.json("task", "add", "--from", "-", stdin=lines, quiet=False)
-    tab = window.tab(Server(cli))
-    page = tab.open("/tasks")
-    page.get_by_text("T-1", exact=True).wait_for()
-    for number in range(1, len(PAYLOADS) + 1):
-        tab.go(f"/tasks/T-{number}")
-        page.get_by_role("region", name=f"Task T-{number}", exact=True).locator(
-            ".question"
-        ).wait_for()
-    tab.go("/tasks?view=graph")
-    page.get_by_text("dependencies").wait_for()
-    tab.go("/search?q=alert")
-    page.get_by_text("hit").first.wait_for()
-    assert page.evaluate("() => window.hacked") is None
-    assert page.locator("main img, main iframe, main object, main script, main style").count() == 0

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.session_rig import Rig
 from tests.page.night import Night
-from tests.page.test_every_page import PAYLOADS, SIZES, objections
+from tests.page.test_every_page import SIZES, objections
+from tests.page.test_hostile_texts import PAYLOADS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,3 +97,19 @@ def test_text_stays_text_in_a_report(cli: Cli, opened: Opened) -> None:
     assert page.evaluate("() => window.hacked") is None
     assert page.locator("main img, main iframe, main object, main script, main style").count() == 0
     assert opened.problems == []
+
+
+def test_an_iteration_takes_little_room_on_a_phone(cli: Cli, opened: Opened) -> None:
+    rig = Rig(cli)
+    long = {"name": "noisy", "type": "command", "command": "seq 1000 1300; exit 1"}
+    rig.configure({"stop": ["evidence"]}, validation=[long])
+    rig.repository()
+    rig.run(iterations=3)
+    rows = opened.open(made(cli, "s"), (390, 844)).locator(".overview .row")
+    rows.nth(2).wait_for()
+    for row in rows.all():
+        assert row.get_by_text("Not proven yet").count() == 1
+        assert row.get_by_text("decided by evidence").count() == 1  # not stop[0]:evidence
+        box = row.bounding_box()
+        assert box is not None
+        assert box["height"] < 110  # four lines of text

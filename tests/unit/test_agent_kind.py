@@ -181,12 +181,14 @@ def test_a_long_payload_is_cut_in_the_middle(tmp_path: Path) -> None:
     assert len(prompt.encode()) < 70_000
     assert '{"first": 1' in prompt
     assert '", "z": 2}' in prompt
-    assert "bytes were cut here" in prompt
+    assert "bytes left out" in prompt
 
 
 def test_what_fits_is_not_cut() -> None:
     assert cut("x" * 1000, 1000) == "x" * 1000
-    assert cut("x" * 700 + "y" * 301, 1000).startswith("x" * 700 + "y" * 50 + "\n[... 1 bytes")
+    assert cut("x" * 700 + "y" * 301, 1000).startswith(
+        "x" * 700 + "y" * 50 + "\n… 1 bytes left out …"
+    )
 
 
 @pytest.mark.parametrize(

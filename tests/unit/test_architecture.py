@@ -18,6 +18,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 ONE_ROOM = {"wiring": "app", "points": "domain"}
 # The lowest rooms, which CONTRIBUTING.md does not list.
 ABRIDGED = {
+    "cancelling",
     "points",
     "project",
     "plugins",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from hookline.domain.text.excerpts import left_out
 from hookline.domain.work.repository import FileChange
-from hookline.queries.changes import Change
 from hookline.queries.page.changes import diff_page
+from hookline.queries.reports.changes import Change
 
 CHANGED = """\
 diff --git a/shop.py b/shop.py
@@ -92,7 +93,7 @@ def test_files_have_their_names_whatever_those_are() -> None:
 
 
 def test_what_was_left_out_is_told_and_nothing_is_numbered_wrong() -> None:
-    cut = CHANGED.replace(" four\n", "… 1234 bytes left out …\n+unknown\n")
+    cut = CHANGED.replace(" four\n", f"{left_out(1234)}\n+unknown\n")
     page = diff_page(change(cut, "shop.py", "later.py"))
     assert page.cut
     first, later = page.files

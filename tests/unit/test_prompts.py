@@ -6,7 +6,7 @@ import pytest
 
 from hookline.domain.sessions.promises import find_promises
 from hookline.domain.text.display import line_of
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 
 OUTPUT = [{"hook": "tests", "point": "post_iteration", "text": "1 failed\n"}]
 

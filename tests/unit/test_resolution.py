@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hookline.hooks.gates.resolution import Authorship, Resolved, ResolvedGatekeeper, resolve
 from hookline.hooks.registry import Hook, HookRegistry
-from hookline.hooks.resolution import Authorship, Resolved, ResolvedGatekeeper, resolve
 from hookline.hooks.scopes import HookScopes
 
 

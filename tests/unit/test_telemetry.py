@@ -46,6 +46,7 @@ def test_names_are_those_of_the_pinned_conventions() -> None:
         (SOURCES / path).read_text(encoding="utf-8")
         for path in (
             "queries/telemetry/spans.py",
+            "queries/telemetry/turn_spans.py",
             "queries/telemetry/content.py",
             "adapters/network/otlp.py",
             "wiring/running/telemetry.py",

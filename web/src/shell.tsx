@@ -22,7 +22,7 @@ import { Tasks } from "./pages/tasks";
 import { Empty } from "./ui/basics";
 import { Dialogs } from "./ui/dialogs";
 import { Icon } from "./ui/icon";
-import { Page } from "./ui/page";
+import { Page, waitingCount } from "./ui/page";
 import { visitor } from "./ui/ways";
 
 export function Shell() {
@@ -94,6 +94,9 @@ function PageOf({ parts }: { parts: string[] }) {
 function Side({ page }: { page: string }) {
   const { data } = useAnswer<AttentionPage>("/api/attention");
   const waiting = data?.items.length ?? 0;
+  useEffect(() => {
+    waitingCount.value = waiting;
+  }, [waiting]);
   return (
     <div class="side">
       <header>

@@ -21,8 +21,12 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 def iso(seconds: float) -> str:
     """Seconds since 1970 as a moment."""
     millis = int(seconds * 1000)
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(millis // 1000))
-    return f"{stamp}.{millis % 1000:03d}Z"
+    return f"{to_second(millis // 1000)[:-1]}.{millis % 1000:03d}Z"
+
+
+def to_second(seconds: int) -> str:
+    """Whole seconds since 1970 as a moment without its milliseconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def seconds(moment: str) -> float:
@@ -30,10 +34,10 @@ def seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
-def is_moment(text: object) -> bool:
+def is_moment(text: str) -> bool:
     """Whether a value is a moment as the log has them."""
     try:
-        return isinstance(text, str) and iso(seconds(text) + 0.0001) == text
+        return iso(seconds(text) + 0.0001) == text
     except (ValueError, OverflowError, OSError):
         return False
 

@@ -7,6 +7,7 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hookline.cancelling import end
 from hookline.domain.runs import model as runs
 from hookline.domain.runs.model import TERMINAL, JournalEffect
 from hookline.domain.timestamps import iso
@@ -71,10 +72,7 @@ class RunningEffects:
 
     async def drop(self, names: Iterable[str]) -> None:
         """Cancel these effects; their processes are killed."""
-        tasks = [self.running.pop(name) for name in names if name in self.running]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*[self.running.pop(name) for name in names if name in self.running])
 
     async def stop(self) -> None:
         """Cancel all effects; their processes are killed."""
@@ -255,8 +253,7 @@ class Advance:
             return asked.result()
         finally:
             if not asked.done():
-                asked.cancel()
-                await asyncio.gather(asked, return_exceptions=True)
+                await end(asked)
 
     async def _woken(self, tasks: Iterable[asyncio.Future[Any]], timeout: float) -> None:
         """Wait until one of these is over, something was stored, or the time is over."""

@@ -34,8 +34,7 @@ def control(tx: Transaction, owner: Owner, run_id: str, name: str, reason: str) 
     False if the process that advances one of them has to do it.
     """
     run = _open_run(tx, run_id)
-    holder, _, until = tx.runs.leases.holder(run.run_id)
-    if holder is not None and not owner.is_free(holder, until):
+    if owner.is_elsewhere(tx, run.run_id):
         data = {"name": name, "value": {"reason": reason}}
         journal.write(tx, "run_signalled", run.run_id, data)
         return False

@@ -139,11 +139,11 @@ class Engine:
 
     def _take(self, run_id: str) -> int | None:
         with self.store.read() as view:
-            if self.is_held(view, run_id):
+            if self.owner.is_elsewhere(view, run_id):
                 return None
 
         def take(tx: Transaction) -> tuple[int, list[JournalEffect]] | None:
-            if self.is_held(tx, run_id):
+            if self.owner.is_elsewhere(tx, run_id):
                 return None
             run = tx.runs.find(run_id)
             if run.status in TERMINAL or run.status == runs.PAUSED:
@@ -187,11 +187,6 @@ class Engine:
                 run = view.runs.find(run_id)
             for key in self.executor.keys(run, effect):
                 self.owner.end_strays(key)
-
-    def is_held(self, view: View, run_id: str) -> bool:
-        """Whether another process advances a run."""
-        holder, _, until = view.runs.leases.holder(run_id)
-        return holder is not None and not self.owner.is_free(holder, until)
 
     def interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
         """Resolve turns that were under way as interrupted: an agent may have done half of one."""

@@ -92,7 +92,7 @@ def _look(engine: Engine, run_id: str, effect_id: str) -> tuple[Run, JournalEffe
     """A run, one of its effects, and whether another process advances it."""
     with engine.store.read() as view:
         run = view.runs.find(run_id)
-        return run, view.runs.effect(run, effect_id), engine.is_held(view, run_id)
+        return run, view.runs.effect(run, effect_id), engine.owner.is_elsewhere(view, run_id)
 
 
 async def _carry_out(engine: Engine, run: Run, effect_id: str) -> Parked | None:

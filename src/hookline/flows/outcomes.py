@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hookline.flows.own_flows import OwnFlows
     from hookline.ports.store import View
 
-EVERY = 1_000_000
 # Tells watchers of a run what happens: a word, and about what.
 Observe = Callable[[str, dict[str, Any]], None]
 # A result from the store: its effect, status, value and error, and its position in the log.
@@ -106,7 +105,7 @@ def _asks(view: View, run: Run, own: OwnFlows, pending: list[JournalEffect] | No
 def all_for_person(view: View, own: OwnFlows) -> list[str]:
     """Every run that itself waits for a person, oldest first."""
     states = (runs.PARKED, runs.RUNNING)
-    found = [run for status in states for run in view.runs.runs(status=status, limit=EVERY)]
+    found = [run for status in states for run in view.runs.runs(status=status, limit=runs.EVERY)]
     waiting = [run.run_id for run in found if _asks(view, run, own)]
     return sorted(waiting, key=runs.run_number)
 

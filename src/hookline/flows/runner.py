@@ -9,8 +9,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.cancelling import end
 from hookline.domain.hosts import LEASE_HERE
-from hookline.domain.runs.due import was_parked_later
+from hookline.domain.runs.due import has_woken
 from hookline.domain.runs.model import PAUSED, Run
 from hookline.domain.timestamps import elapsed
 from hookline.errors import StoreError, StoreLost, StoreNewer, WaitEnded
@@ -229,10 +230,7 @@ class CalledRuns:
         return self
 
     async def __aexit__(self, *details: object) -> None:
-        tasks = [*self._busy.values(), *([self._serving] if self._serving else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*self._busy.values(), *([self._serving] if self._serving else []))
         for run_id in self._busy:
             self._engine.release(run_id)
 
@@ -245,7 +243,7 @@ class CalledRuns:
             if any(each.run_id in self._busy or _goes_on(view, each) for each in found):
                 return True
             # The end of the last one is the news that the run itself waits for.
-            return bool(self._seen) and _is_due(view.runs.find(self._run_id), view.time())
+            return bool(self._seen) and has_woken(view.runs.find(self._run_id), view.time())
 
     async def _serve(self) -> None:
         while True:
@@ -267,7 +265,7 @@ class CalledRuns:
                 if run.run_id not in self._busy and self._is_free(view, run)
             ]
         for run in idle:
-            is_due = run.run_id not in self._seen or _is_due(run, now)
+            is_due = run.run_id not in self._seen or has_woken(run, now)
             if is_due and len(self._busy) < AT_ONCE:
                 self._seen.add(run.run_id)
                 self._busy[run.run_id] = asyncio.ensure_future(self._engine.advance(run.run_id))
@@ -275,9 +273,7 @@ class CalledRuns:
         self._wake_at = min((each for each in moments if each > now), default=math.inf)
 
     def _is_free(self, view: View, run: Run) -> bool:
-        holder, _, until = view.runs.leases.holder(run.run_id)
-        free = holder is None or self._engine.owner.is_free(holder, until)
-        return free and run.status != PAUSED
+        return run.status != PAUSED and not self._engine.owner.is_elsewhere(view, run.run_id)
 
     def _collect(self) -> None:
         for run_id, task in list(self._busy.items()):
@@ -290,10 +286,6 @@ class CalledRuns:
 
 def _told(run_id: str, parked: Parked) -> dict[str, Any]:
     return {"runId": run_id, "reason": parked.reason, "until": parked.until}
-
-
-def _is_due(run: Run, now: float) -> bool:
-    return run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now))
 
 
 def _goes_on(view: View, run: Run) -> bool:

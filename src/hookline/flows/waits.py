@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from hookline.domain.runs.due import SET_BACK, was_parked_later
+from hookline.domain.runs.due import SET_BACK, has_woken
 from hookline.domain.runs.model import ERROR, OK, JournalEffect, Request, Resolution, Run
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal
@@ -55,9 +55,7 @@ def _was_set_back(effect: JournalEffect, now: float) -> bool:
 
 def has_come(run: Run, pending: Iterable[JournalEffect], now: float) -> bool:
     """Whether a run that is parked until a time is due."""
-    if run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now)):
-        return True
-    return any(is_over(effect, now, ()) for effect in pending)
+    return has_woken(run, now) or any(is_over(effect, now, ()) for effect in pending)
 
 
 def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 
 from hookline.domain.text.display import line_of
+from hookline.domain.text.excerpts import without_middle
 
 MAX_OUTPUT = 32 * 1024
 MAX_NAME = 300
@@ -103,12 +104,3 @@ def rewrite_history(base: str) -> str:
 def ends(text: str, limit: int) -> str:
     """A text, or its beginning and more of its end, where programs say what went wrong."""
     return without_middle(text, limit, limit // 4).rstrip("\n")
-
-
-def without_middle(text: str, limit: int, head: int) -> str:
-    """A text within so many bytes, `head` of them from its beginning, with the cut marked."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= limit:
-        return data.decode()
-    begins, rest = (each.decode("utf-8", "ignore") for each in (data[:head], data[head - limit :]))
-    return f"{begins}\n[... {len(data) - limit} bytes were cut here ...]\n{rest}"

@@ -20,7 +20,7 @@ from hookline.domain.hooks.answers import (
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
 from hookline.hooks import replies
-from hookline.hooks.gate_reports import with_report
+from hookline.hooks.gates.reports import with_report
 from hookline.immutable import Immutable
 
 if TYPE_CHECKING:

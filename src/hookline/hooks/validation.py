@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.cancelling import end
 from hookline.domain.sessions.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
 from hookline.domain.sessions.validation import PATTERN_FLAGS, RuleFinding, ValidationRule
 from hookline.domain.text.display import line_of
@@ -90,9 +91,7 @@ async def _together(checks: list[Coroutine[Any, Any, RuleFinding]]) -> list[Rule
     try:
         return await asyncio.gather(*tasks)
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(*tasks)
 
 
 async def _finding(rule: ValidationRule, world: ValidationWorld, agent_output: str) -> RuleFinding:

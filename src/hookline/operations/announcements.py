@@ -16,8 +16,8 @@ from hookline.domain.announcements import NEEDED, OVER
 from hookline.domain.events import SYSTEM_NODE, Event
 from hookline.domain.sessions.model import FLOW
 from hookline.operations.telemetry.background import start_sending
-from hookline.queries import announced
-from hookline.queries.attention import items
+from hookline.queries.waiting import announced
+from hookline.queries.waiting.attention import items
 from hookline.wiring.calling import delivering
 from hookline.wiring.calling.notifications import is_anything_due, send_due
 from hookline.wiring.running.hosts import dead_holders

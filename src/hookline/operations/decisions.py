@@ -14,12 +14,12 @@ from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
 from hookline.hooks.builtin.gates.keepers import ReviewComment, comment_line
 from hookline.hooks.builtin.gates.people import MAX_COMMENT
-from hookline.hooks.verdicts import GateVerdict, Override, asked_person, record_override
+from hookline.hooks.gates.verdicts import GateVerdict, Override, asked_person, record_override
 from hookline.operations.task_work import worker_of
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.repository.earlier_tests import EARLIER_TESTS
 from hookline.points import HOLDING
-from hookline.queries.gates import AFTER_MERGE, DECIDED, left_by_merge
+from hookline.queries.waiting.gates import AFTER_MERGE, DECIDED, left_by_merge
 from hookline.tasks.verbs import check_text, optional_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from hookline.domain.events import Event
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.runs.model import UnknownRun
 from hookline.domain.timestamps import iso
-from hookline.errors import BadInput, ConfigError, UnknownEvent, Untrusted
+from hookline.errors import BadInput, ConfigError, Untrusted
 from hookline.flows.builtin_steering import RunIteration, native_outcome, steering_values
 from hookline.flows.steering import STEER_RULES, rule_at
 from hookline.hooks.builtin import notifies
@@ -144,9 +144,7 @@ def _recorded(view: View, hook: Hook, seq: int | None) -> _Subject:
 
 
 def _event(view: View, hook: Hook, seq: int) -> Event:
-    event = view.log.find(seq)
-    if event is None:
-        raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
+    event = view.log.at(seq)
     if point_of(hook, event) not in hook.points:
         raise BadInput(
             f"event {seq} is {event.type}; {shown_hook(hook.name)} is called at"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.hooks.resolution import Authorship, resolve
-from hookline.hooks.verdicts import verdicts
+from hookline.hooks.gates.resolution import Authorship, resolve
+from hookline.hooks.gates.verdicts import verdicts
 from hookline.operations.submissions import refuse_at_work
 from hookline.operations.task_work import try_gates, worker_of
 from hookline.pipeline.gate_reviews import gate_reviews
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.tasks import Task
-    from hookline.hooks.resolution import Resolved
+    from hookline.hooks.gates.resolution import Resolved
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.hooks.scopes import HookScopes
-    from hookline.hooks.verdicts import GateVerdict
     from hookline.pipeline.gate_reviews import GateReview
     from hookline.sessions.spending import WholeCost
 

@@ -17,7 +17,7 @@ from hookline.wiring.project.looks import last_look, remember_look
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
-    from hookline.queries.project_report import ProjectReport
+    from hookline.queries.reports.project import ProjectReport
 
 _SINCE, _UNTIL = "report-since", "report"
 

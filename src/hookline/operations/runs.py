@@ -24,7 +24,7 @@ from hookline.trust.people import refuse_agents
 from hookline.wiring.calling.calls import owner_of
 from hookline.wiring.running.detached import start
 from hookline.wiring.running.flows import renew_typed
-from hookline.wiring.running.hosts import is_held, is_served
+from hookline.wiring.running.hosts import advancing, is_served
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -109,8 +109,7 @@ def continue_later(app: App, run_id: str) -> bool:
     with app.read() as view:
         run = view.runs.find(run_id)
         first = first_caller(view, run)
-        holder, _, until = view.runs.leases.holder(first.run_id)
-        is_advanced = is_held(view, holder, until) or is_served(app.project.folder, first.run_id)
+        is_advanced = advancing(view, first.run_id) or is_served(app.project.folder, first.run_id)
     if run.status in TERMINAL or is_advanced:
         return False
     is_gated = first.flow in (SUBMIT, MERGE)

@@ -14,7 +14,7 @@ from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_payload import gate_payload
 from hookline.project import path_here, recorded_path
 from hookline.queries.sessions import last_ending
-from hookline.sessions.task_file import export_task
+from hookline.sessions.told.task_file import export_task
 from hookline.wiring.calling.gates import ask_gates
 from hookline.wiring.working.repositories import repository
 from hookline.wiring.working.work import pin_base

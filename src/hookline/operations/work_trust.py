@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.work.submissions import TRUST
 from hookline.errors import IllegalTransition
 from hookline.flows import control
-from hookline.hooks.verdicts import asked_person
+from hookline.hooks.gates.verdicts import asked_person
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.repository.merge_trust import project_at
 from hookline.project import user_folder
 from hookline.trust.book import TaskGrant, TrustBook
 from hookline.trust.manifest import Manifest
+from hookline.trust.review import review
 from hookline.wiring.project.trusting import merge_trust
 from hookline.wiring.working.repositories import repository
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from hookline.app import App
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import Transaction
     from hookline.trust.merging import Incoming
 
@@ -37,7 +38,7 @@ class WorkInReview(NamedTuple):
     def diff(self) -> str:
         """The changes as text."""
         entries = Manifest("", self.found.entries)
-        return self._book.diff(self.app.project, entries, self.found.changes)
+        return review(self._book, self.app.project, entries, self.found.changes)
 
     def grant(self) -> None:
         """Trust exactly these changes, and let the merge continue."""

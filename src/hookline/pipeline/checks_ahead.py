@@ -15,9 +15,9 @@ from hookline.domain.text.display import line_of
 from hookline.domain.work.submissions import OF_PULL_REQUESTS, GateSettings, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
-from hookline.hooks.gate_reports import command_of
+from hookline.hooks.gates.reports import command_of
+from hookline.hooks.gates.resolution import Authorship, gatekeepers
 from hookline.hooks.kinds import declares
-from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.told_commands import (
     ELSEWHERE,
     can_tell,
@@ -28,9 +28,9 @@ from hookline.hooks.told_commands import (
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, PINS
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.project import path_here
-from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden
 from hookline.sessions.spending import authors
+from hookline.sessions.told.done_means import CHECKED, EVIDENCE
 from hookline.tasks.work_record import is_excused
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from hookline.flows.effects import EffectKind
 from hookline.pipeline.gate_answers import GateAnswers
 from hookline.pipeline.repository.merged_tests import KEY as TESTS
+from hookline.sessions.checks import CheckEffects
 from hookline.sessions.points import PointEffects
+from hookline.sessions.run_files import RunFiles
 from hookline.sessions.turns import TurnEffects
 
 if TYPE_CHECKING:
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 
 def effect_kinds(around: Surroundings) -> Mapping[str, EffectKind]:
     """The kinds of effects for turns, hook points and the repository."""
-    turns = TurnEffects(around)
-    points = PointEffects(around, GateAnswers(around).answer, turns.forget)
+    files = RunFiles(around)
+    turns, checks = TurnEffects(around, files), CheckEffects(around, files)
+    points = PointEffects(around, GateAnswers(around).answer, files.forget)
     repo = EffectKind(partial(_repo, around), _repo_keys)
-    return {**turns.kinds, "hook": points.kind, "repo": repo}
+    return {**turns.kinds, **checks.kinds, "hook": points.kind, "repo": repo}
 
 
 async def _repo(around: Surroundings, attempt: Attempt) -> Resolution:

@@ -13,14 +13,14 @@ from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import control_told
 from hookline.domain.work.submissions import AGENT, BUDGET
-from hookline.hooks.gate_reports import MAX_REVIEW, REVIEW
+from hookline.hooks.gates.reports import MAX_REVIEW, REVIEW
 from hookline.hooks.texts import told
 from hookline.hooks.told_commands import can_tell, named_command, told_inline, with_command
 from hookline.pipeline.gated_work import WORKTREE
-from hookline.sessions import prompts
-from hookline.sessions.done_means import frozen
-from hookline.sessions.prompts import capped, code
 from hookline.sessions.state import Turn
+from hookline.sessions.told import prompts
+from hookline.sessions.told.done_means import frozen
+from hookline.sessions.told.prompts import capped, code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

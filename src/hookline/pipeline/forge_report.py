@@ -12,8 +12,8 @@ from hookline.domain.work.forge import ForgeError, Remark
 from hookline.domain.work.repository import RepositoryError
 from hookline.flows import journal
 from hookline.hooks.builtin.gates.branch import MARK, changes_made
-from hookline.hooks.gate_reports import JUDGED
-from hookline.hooks.verdicts import verdicts
+from hookline.hooks.gates.reports import JUDGED
+from hookline.hooks.gates.verdicts import verdicts
 from hookline.pipeline.repository.earlier_tests import edited_tests, followed_commands
 from hookline.points import HOLDING
 from hookline.project import path_here

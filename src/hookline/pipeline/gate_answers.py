@@ -14,7 +14,7 @@ from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.calls.program import json_object
 from hookline.hooks.frames import field_values
 from hookline.hooks.framing import framed_wishes, printed
-from hookline.hooks.gate_reports import JUDGED, command_of, report
+from hookline.hooks.gates.reports import JUDGED, command_of, report
 from hookline.hooks.kinds import PROGRAM, REVIEWER, declares
 from hookline.hooks.rules import RULES, Called
 from hookline.hooks.told_commands import named_command

@@ -13,7 +13,7 @@ from hookline.domain.sessions.promises import without_promises
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.flows.journal import shown
 from hookline.hooks.builtin.gates.keepers import ReviewComment, comment_line
-from hookline.hooks.verdicts import GateVerdict, verdicts
+from hookline.hooks.gates.verdicts import GateVerdict, verdicts
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS
 from hookline.tasks.task_runs import runs_on
 

@@ -10,11 +10,11 @@ from hookline.domain.hooks.names import short_name
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.forge import TOLD
 from hookline.domain.work.submissions import AGENT, BUDGET, CONFLICT, SIGNAL
-from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
+from hookline.hooks.gates.reports import ATTEMPTS, GATES, REVIEW
 from hookline.pipeline.fixes import Fixes, Rejection
 from hookline.pipeline.gate_payload import PointAnswer, gate_payload
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, WORKTREE, GatedWork
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.work.forge import TOLD
 from hookline.domain.work.submissions import FORGE, PEOPLE, TRUST
-from hookline.hooks.gate_reports import BENEATH, LEAKED, runnable
+from hookline.hooks.gates.reports import BENEATH, LEAKED, runnable
 from hookline.pipeline.fixes import Rejection
 from hookline.pipeline.gate_payload import PointAnswer
 from hookline.pipeline.gate_verbs import TURN

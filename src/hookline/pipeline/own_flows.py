@@ -10,7 +10,7 @@ from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.work.submissions import MERGE, SUBMIT, GateSettings
 from hookline.flows.definitions.finder import FlowDefinition
 from hookline.flows.own_flows import OwnFlow, OwnFlows
-from hookline.hooks.verdicts import asked_person
+from hookline.hooks.gates.verdicts import asked_person
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gated_work import PINS
 from hookline.pipeline.gating import CODE_VERSION

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.hooks.gate_reports import GATES
+from hookline.hooks.gates.reports import GATES
 from hookline.pipeline.gating import NO_WORK, Gating
 
 if TYPE_CHECKING:

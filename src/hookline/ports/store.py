@@ -73,6 +73,9 @@ class Log(EventLog, Protocol):
     ) -> Iterator[Event]:
         """The same, one by one, however many they are."""
 
+    def at(self, seq: int) -> Event:
+        """The event at a place; UnknownEvent if there is none."""
+
     def latest(self, node_id: str, types: Sequence[str]) -> Event | None:
         """The newest event of these types about a task or a run."""
 

@@ -14,11 +14,11 @@ from hookline.errors import BadInput
 from hookline.flows.outcomes import is_stuck, last_parked
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries import sessions
-from hookline.queries.gates import asked_help, last_flow, left_help, open_question, waiting
 from hookline.queries.hosts import missing_labels
+from hookline.queries.waiting.gates import asked_help, last_flow, left_help, open_question, waiting
 from hookline.sessions.ending import is_passed_over
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.running.hosts import is_held
+from hookline.wiring.running.hosts import advancing
 from hookline.wiring.working.profiles import chosen_agent
 
 if TYPE_CHECKING:
@@ -129,8 +129,7 @@ class _Blockers:
             return TaskBlocker(STUCK, reason, again)
         if (found := waiting(view, run.run_id)) is not None and found.reason:
             return TaskBlocker(AT_GATES, f"it {found.reason}", again)
-        holder, _, until = view.runs.leases.holder(run.run_id)
-        reason = "its gates are running" if is_held(view, holder, until) else UNTAKEN
+        reason = "its gates are running" if advancing(view, run.run_id) else UNTAKEN
         return TaskBlocker(AT_GATES, reason, again)
 
     def _session(self, task: Task) -> sessions.SessionFacts | None:

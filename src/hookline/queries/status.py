@@ -13,13 +13,13 @@ from hookline.domain.sessions import model as sessions
 from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.domain.work.submissions import MERGE
-from hookline.queries.attention import attention
-from hookline.queries.proofs import session_unproven
+from hookline.queries.reports.proofs import session_unproven
 from hookline.queries.session_details import UsedLimit, countdown, endings, used_at_rest
 from hookline.queries.sessions import PAUSED, WAITING, facts
+from hookline.queries.waiting.attention import attention
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.running.hosts import is_held, workers
+from hookline.wiring.running.hosts import advancing, workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def status(app: App, since: str) -> Status:
         size = StoreSize(app.store.size(), view.log.last())
         return Status(
             running=[
-                *(_worker(each) for each in _workers(app)),
+                *_workers(app),
                 *(each for each in alive if each.until is None),
                 *_flows(view),
             ],
@@ -110,15 +110,10 @@ def _rests(known: SessionFacts) -> bool:
     return known.status in (sessions.STOPPED, PAUSED) and not known.planned
 
 
-def _workers(app: App) -> list[tuple[int, float]]:
-    return [(each.pid, each.since) for each in workers(app.project.folder)]
-
-
-def _worker(found: tuple[int, float]) -> AtWork:
-    pid, since = found
-    return AtWork(
-        kind="worker", name="worker", pid=pid, since=iso(since), command="hookline stop work"
-    )
+def _workers(app: App) -> Iterator[AtWork]:
+    for each in workers(app.project.folder):
+        since, command = iso(each.since), "hookline stop work"
+        yield AtWork(kind="worker", name="worker", pid=each.pid, since=since, command=command)
 
 
 def _session(view: View, known: SessionFacts) -> AtWork:
@@ -144,8 +139,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
 def _flows(view: View) -> Iterator[AtWork]:
     """Runs of flows that a process advances; those of sessions are shown as such."""
     for run in view.runs.runs(status=runs.RUNNING):
-        holder, _, until = view.runs.leases.holder(run.run_id)
-        if run.flow != sessions.FLOW and is_held(view, holder, until):
+        if run.flow != sessions.FLOW and advancing(view, run.run_id):
             command = f"hookline flow status {run.run_id}"
             yield AtWork(
                 kind="run",

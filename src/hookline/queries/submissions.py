@@ -9,7 +9,7 @@ import msgspec
 from hookline.domain.runs import model as runs
 from hookline.errors import BLOCKED, FAILED, NEEDS_PERSON
 from hookline.flows.journal import shown
-from hookline.hooks.verdicts import asked_person, verdicts_of
+from hookline.hooks.gates.verdicts import asked_person, verdicts_of
 
 if TYPE_CHECKING:
     from hookline.domain.runs.model import JournalEffect, Run

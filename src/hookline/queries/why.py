@@ -13,7 +13,7 @@ from hookline.domain.sessions.model import UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.numbers import is_number
 from hookline.domain.work.submissions import MERGE, SUBMIT
-from hookline.errors import UnknownEvent, UnknownHook
+from hookline.errors import UnknownHook
 from hookline.flows.called_runs import first_caller
 from hookline.flows.outcomes import answered, as_answered
 from hookline.hooks.history import explain
@@ -39,9 +39,7 @@ def why(app: App, view: View, subject: str) -> Explanation:
         switch = view.switches.all().get(subject)
         return explain.explain_hook(view, hook, subject, switch, held, unsent)
     if is_number(subject):
-        event = view.log.find(int(subject))
-        if event is None:
-            raise UnknownEvent(f"there is no event {subject}; the log ends at {view.log.last()}")
+        event = view.log.at(int(subject))
         return explain.explain_event(view, event, held, unsent)
     if subject[:2] in ("T-", "t-"):
         return _task(app, view, subject)

@@ -9,8 +9,8 @@ import msgspec
 from hookline.domain.sessions.promises import find_promises
 from hookline.hooks.builtin.stop.context import help_asked_for
 from hookline.points import JUDGED, VALIDATION
-from hookline.sessions import prompts
 from hookline.sessions.state import Turn, TurnVerdict
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,6 @@ from hookline.domain.sessions.model import SessionInput
 from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.points import PROMPT, START
-from hookline.sessions import prompts
 from hookline.sessions.chapter_ends import ChapterEnds
 from hookline.sessions.evaluation import Evaluation
 from hookline.sessions.state import (
@@ -32,6 +31,7 @@ from hookline.sessions.state import (
     TurnVerdict,
 )
 from hookline.sessions.talk import SessionTalk, said_in, turn_line
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from hookline.domain.runs.model import Run

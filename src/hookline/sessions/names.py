@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
-EVERY = 1_000_000
 MAX_NAME = 100
 LONGEST_MADE_UP = 28
 # Names of runs and tasks, and of the worker.
@@ -25,7 +24,7 @@ _TAKEN = re.compile(rf"[RrTt]-\d+|{WORKER}")
 
 def all_sessions(view: View) -> Iterator[Run]:
     """Every session, the newest first."""
-    return (view.runs.find(run_id) for run_id in view.sessions.newest(EVERY))
+    return (view.runs.find(run_id) for run_id in view.sessions.newest(runs.EVERY))
 
 
 def find(view: View, name: str) -> Run:

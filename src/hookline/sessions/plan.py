@@ -10,9 +10,9 @@ from hookline.flows.definitions.finder import FlowDefinition
 from hookline.hooks.builtin.stop.table import STOP_BUILTINS
 from hookline.hooks.chains import with_children
 from hookline.points import POINTS
-from hookline.sessions import prompts
 from hookline.sessions.loop import session
 from hookline.sessions.state import PINS, Plan
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,10 +14,10 @@ from hookline.domain.work.submissions import OF_PULL_REQUESTS, Submission
 from hookline.flows import journal
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
+from hookline.hooks.gates.verdicts import overrides
 from hookline.hooks.rules import Called, fed_text
-from hookline.hooks.verdicts import overrides
-from hookline.sessions import prompts
 from hookline.sessions.state import origin_of
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

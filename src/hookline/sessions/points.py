@@ -17,9 +17,9 @@ from hookline.hooks.framing import new_word
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, Called
 from hookline.points import DECIDE, END, FEED, GATE, points_at, rule_of
-from hookline.sessions import prompts
 from hookline.sessions.git_control import GitControl
 from hookline.sessions.point_calls import PointCalls, Records, is_held, piped
+from hookline.sessions.told import prompts
 from hookline.tasks import registrations
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import INSIDE, SYSTEM_NODE, TURN, Event
-from hookline.domain.runs.model import JournalEffect, Run, UnknownRun
+from hookline.domain.runs.model import JournalEffect, Run, UnknownRun, run_of_place
 from hookline.domain.sessions import model as sessions
 from hookline.domain.sessions.limits import raised, used_up
 from hookline.domain.sessions.turns import (
@@ -23,7 +23,6 @@ from hookline.domain.sessions.turns import (
     Purpose,
     TurnCost,
     Unpaid,
-    run_of,
 )
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.submissions import LIMITS, MERGE, SUBMIT
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from hookline.domain.work.repository import Span
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import Transaction, View
 
 
@@ -232,7 +231,7 @@ def turn_spans(view: View, task_id: str) -> list[Span]:
     """When agents that may change files took turns for a task."""
     spans = []
     for event in view.log.events(node_id=task_id, types=(TURN,)):
-        cost = _cost(event)
+        cost = recorded_cost(event)
         if cost is not None and cost.role not in _READ_ONLY:
             ended = seconds(event.timestamp)
             spans.append((ended - cost.seconds, ended))
@@ -255,7 +254,9 @@ def turns_of_run(view: View, run: Run) -> list[TurnCost]:
     """Every turn that a run asked for or led to: itself, by its hooks, by programs inside it."""
     events = view.log.events(types=(TURN,), after=beginning(view, run.run_id).seq)
     wanted = run.run_id
-    return [each for each in _last_of_each(events) if wanted in (run_of(each.call), each.session)]
+    return [
+        each for each in _last_of_each(events) if wanted in (run_of_place(each.call), each.session)
+    ]
 
 
 def _turns_for(view: View, run: Run) -> list[TurnCost]:
@@ -299,7 +300,7 @@ class Spending:
         """All turns so far, or those for one of the tasks."""
         for event in view.log.events(types=(TURN,), after=self._place):
             self._place = event.seq
-            if (cost := _cost(event)) is not None:
+            if (cost := recorded_cost(event)) is not None:
                 payer = _run(view, cost.session)
                 behind = (payer.input.get("taskId", ""),) if payer is not None else ()
                 self._found[cost.turn] = ((event.node_id, *behind), cost)
@@ -312,7 +313,7 @@ class Spending:
         return cost_of(self.turns(view, task_id)).usd or 0.0
 
 
-def _cost(event: Event) -> TurnCost | None:
+def recorded_cost(event: Event) -> TurnCost | None:
     """The record of a turn; None for one that Hookline cannot have written."""
     try:
         return msgspec.convert(event.data, TurnCost)
@@ -321,7 +322,7 @@ def _cost(event: Event) -> TurnCost | None:
 
 
 def _last_of_each(events: Iterable[Event]) -> list[TurnCost]:
-    costs = (_cost(event) for event in events)
+    costs = (recorded_cost(event) for event in events)
     return list({cost.turn: cost for cost in costs if cost is not None}.values())
 
 

@@ -18,11 +18,10 @@ from hookline.domain.sessions.model import (
     SessionInput,
 )
 from hookline.domain.tasks import BLOCKED
-from hookline.domain.timestamps import seconds
 from hookline.flows import journal
-from hookline.sessions.continuation import asked, was_sent_back
+from hookline.sessions.told.continuation import asked, was_sent_back
 from hookline.tasks import claims, verbs
-from hookline.tasks.task_runs import live_sessions
+from hookline.tasks.task_runs import is_leased, live_sessions
 from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
@@ -95,8 +94,7 @@ def take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> Non
 def _way_on(tx: Transaction, run: Run) -> str:
     """What a person can do about a session that already exists."""
     name = shlex.quote(run.input["name"])
-    holder, _, until = tx.runs.leases.holder(run.run_id)
-    if holder is not None and until >= seconds(tx.now):
+    if is_leased(tx, run.run_id, tx.now):
         return f"watch it: `hookline session attach {name}`"
     more = ""
     if tx.runs.value(run.run_id, STANDING) == LIMIT:

@@ -25,8 +25,8 @@ from hookline.files import entry_at, read_regular
 from hookline.hooks.builtin.gates.contents import looks_secret
 from hookline.hooks.texts import told
 from hookline.project import is_in_worktrees, path_here
-from hookline.sessions.prompts import code, section
-from hookline.sessions.task_file import export_task
+from hookline.sessions.told.prompts import code, section
+from hookline.sessions.told.task_file import export_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

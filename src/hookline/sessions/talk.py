@@ -12,17 +12,17 @@ from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import doubled, seconds
 from hookline.hooks.framing import said_once
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
-from hookline.sessions import prompts
-from hookline.sessions.done_means import done_means, each_task, place, task_details
 from hookline.sessions.state import Chapter, PersonRequests, Turn
+from hookline.sessions.told import prompts
+from hookline.sessions.told.done_means import done_means, each_task, place, task_details
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.domain.sessions.turns import ModelWait
     from hookline.flows.context import Context
-    from hookline.sessions.prompts import ToldOnce
     from hookline.sessions.requests import ChecksTold, FedOutput, HookOutput
+    from hookline.sessions.told.prompts import ToldOnce
 
 LONGEST_WAIT = 1800.0
 SHOWN_OF_TURN = 200

@@ -1,4 +1,4 @@
-"""Effects that reach agents: turns, their changes to files, and validation."""
+"""Effects that reach agents: turns, with what they do to files."""
 
 from __future__ import annotations
 
@@ -10,33 +10,24 @@ import msgspec
 from hookline.domain.events import FIRED, SESSION_POINTS, TOLD
 from hookline.domain.hooks.records import PENDING
 from hookline.domain.runs.model import ERROR, OK, JournalEffect, Resolution, Run
-from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Unpaid
-from hookline.domain.sessions.validation import ValidationRule
 from hookline.domain.work.repository import control_told
 from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind
 from hookline.flows.outcomes import CUT
-from hookline.hooks.followed import followed_files, steering_files
-from hookline.hooks.validation import ValidationWorld, validate
 from hookline.ports.agents import TurnRequest
-from hookline.project import path_here
 from hookline.sessions.git_control import GitControl
 from hookline.sessions.spending import budget_used_up, purpose_of
-from hookline.sessions.task_file import renew_task_file
+from hookline.sessions.told.task_file import renew_task_file
 from hookline.sessions.verbs import may_begin
-from hookline.tasks.task_runs import beside
-from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from hookline.domain.payloads import ValidationResult
-    from hookline.domain.work.repository import WorkState
+    from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Unpaid
     from hookline.flows.attempt import Attempt, Surroundings
     from hookline.ports.store import Transaction
+    from hookline.sessions.run_files import RunFiles
 
-PROMISE, CHECKED = "session_promise", "session_checked"
-# So much of a rule's command tells it from others.
-LONGEST_COMMAND = 500
+PROMISE = "session_promise"
 # The step in which an agent continues a turn that failed.
 RECOVERY = "recovery"
 # How long the end of a turn waits for output of hooks about tasks completed in it.
@@ -44,26 +35,16 @@ LONGEST_TELLING, POLL_SECONDS = 60.0, 0.05
 
 
 class TurnEffects:
-    """The kinds of effects that run agents and check what they did."""
+    """The kind of effects that runs agents."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self._around = around
+    def __init__(self, around: Surroundings, files: RunFiles) -> None:
+        self._around, self._files = around, files
         self._control = GitControl(around)
-        # Until a hook or a rule runs, no one else has touched the files of a run.
-        self._states: dict[str, WorkState] = {}
 
     @property
     def kinds(self) -> Mapping[str, EffectKind]:
-        """The table of these kinds."""
-        return {
-            "agent": EffectKind(self._agent, _key, _cut_turn),
-            "validate": EffectKind(self._validate, _key, _cut_validation),
-            "work": EffectKind(self._work),
-        }
-
-    def forget(self, run: Run) -> None:
-        """Note that programs may touch the files of a run from now on."""
-        self._states.pop(run.run_id, None)
+        """The table of this kind."""
+        return {"agent": EffectKind(self._agent, _key, _cut_turn)}
 
     async def _agent(self, attempt: Attempt) -> Resolution:
         """One turn of an agent; in a session, with what it did to the files."""
@@ -75,7 +56,7 @@ class TurnEffects:
             spent = budget_used_up(view, run) if session and effect.step == RECOVERY else None
         if spent is not None:
             return Resolution(OK, _unbegun(spent))
-        before = await self._state(run) if session else None
+        before = await self._files.state(run) if session else None
         control = await self._control.begin(attempt)
         iteration = (session or {}).get("iteration")
         call = purpose_of(run, effect).call
@@ -90,7 +71,7 @@ class TurnEffects:
             )
         value = msgspec.to_builtins(turn)
         if before is not None:
-            value |= await self._done(run, before)
+            value |= await self._files.done(run, before)
             value["promised"] = self._promised(run, effect)
             await self._hear_out(run, effect)
         files = attempt.around.clean(value.get("filesModified"))
@@ -110,8 +91,8 @@ class TurnEffects:
     async def _turn(self, attempt: Attempt) -> AgentTurn:
         args, session = attempt.args, attempt.args.get("session") or {}
         with self._around.store.read() as view:
-            renew_task_file(view, attempt.run, self._folder(attempt.run))
-        env = {**attempt.environment, **_session_environment(session)}
+            renew_task_file(view, attempt.run, self._files.folder(attempt.run))
+        env = {**attempt.environment, **session_environment(session)}
 
         def tell(event: AgentEvent) -> None:
             attempt.observe("agent", msgspec.to_builtins(event))
@@ -120,7 +101,7 @@ class TurnEffects:
             prompt=args["prompt"],
             env=env,
             timeout=attempt.timeout(DEFAULT_TIMEOUT),
-            cwd=self._folder(attempt.run),
+            cwd=self._files.folder(attempt.run),
             conversation=args.get("conversation"),
             opening=args.get("opening", ""),
             max_turns=args.get("maxTurns"),
@@ -165,120 +146,9 @@ class TurnEffects:
             calls = [call for seq in told for call in view.calls.deliveries(seq)]
         return any(call.status == PENDING and call.hook in piped for call in calls)
 
-    async def _state(self, run: Run) -> WorkState:
-        known = self._states.pop(run.run_id, None)
-        return known or await self._around.work.state(self._folder(run))
-
-    async def _done(self, run: Run, before: WorkState) -> dict[str, Any]:
-        work, root = self._around.work, self._folder(run)
-        after = self._states[run.run_id] = await work.state(root)
-        if after.error is not None:
-            notice = AgentEvent(type="notice", text=after.error)
-            self._around.feed(run.run_id)("agent", msgspec.to_builtins(notice))
-        files = await work.between(root, before, after)
-        done = {"filesModified": files, "fingerprint": after.fingerprint}
-        # What is committed can be shown later, whatever becomes of the files.
-        is_moved = after.commit != before.commit
-        return {**done, "commits": [before.commit, after.commit]} if is_moved else done
-
-    async def _validate(self, attempt: Attempt) -> Resolution:
-        """Run validation rules; with a base, also the changes since, and if they are stable."""
-        found, _ = await self._control.watch(attempt, lambda: self._checked(attempt))
-        return found
-
-    async def _checked(self, attempt: Attempt) -> Resolution:
-        around, args, run = self._around, attempt.args, attempt.run
-        env = {**attempt.environment, **_session_environment(args["session"])}
-        rules = msgspec.convert(args["rules"], list[ValidationRule])
-        folder, base = self._folder(run), args["base"]
-        known = None if base else self._states.get(run.run_id)
-        before = known or (await around.work.state(folder) if rules or base else None)
-        self.forget(run)
-        world = ValidationWorld(
-            folder, around.processes, env, verify=lambda line: around.verify_line(line, folder)
-        )
-        attempt.observe("validation_started", {"rules": [rule.name for rule in rules]})
-        results = await validate(rules, world, args["output"])
-        value: dict[str, Any] = {"results": msgspec.to_builtins(results)}
-        attempt.observe("validation_ended", value)
-        if base and before is not None:
-            value["work"] = await self._compared(run, base, rules, before)
-
-        def checked(tx: Transaction) -> None:
-            if results and before is not None:
-                found = _checks(args["session"], before, results)
-                tx.append(CHECKED, run.run_id, around.clean(found))
-
-        return Resolution(OK, value, also=checked)
-
-    async def _compared(
-        self, run: Run, base: str, rules: Sequence[ValidationRule], before: WorkState
-    ) -> dict[str, Any]:
-        """What changed since the work began, and whether the rules left it as it was."""
-        folder = self._folder(run)
-        after = await self._around.work.state(folder)
-        followed = [name for rule in rules if rule.follow for name in _followed(folder, rule)]
-        tree = await self._tree(run, base, followed)
-        stable = after.fingerprint == before.fingerprint
-        return {**tree, **self._known(run), "stable": stable}
-
-    async def _work(self, attempt: Attempt) -> Resolution:
-        """What the work began with as a tree, and what a task's branch has changed already."""
-        run, began = attempt.run, None
-        if run.input.get("branch") is not None:
-            with self._around.store.read() as view:
-                began = start_of(view, run.input["taskId"])
-        tree = await self._tree(run, began)
-        return Resolution(OK, {**tree, "tree": began or tree.get("tree")})
-
-    def _known(self, run: Run) -> dict[str, Any]:
-        """What the store knows about the work, and git does not."""
-        with self._around.store.read() as view:
-            task = view.graph.find(run.input["taskId"])
-            other = beside(view, run, self._around.store.now())
-            return {
-                "excused": task is not None and is_excused(view, task),
-                "gated": run.input.get("branch") is not None,
-                "beside": other.input["name"] if other is not None else None,
-            }
-
-    def _folder(self, run: Run) -> str:
-        """Where the agent of a run works: the worktree of its task, or the project's root."""
-        return path_here(self._around.root, run.input.get("worktree") or "")
-
-    async def _tree(
-        self, run: Run, base: str | None, counted: Sequence[str] = ()
-    ) -> dict[str, Any]:
-        found = await self._around.work.tree(self._folder(run), base, counted)
-        return dict(msgspec.to_builtins(found))
-
-
-def _followed(folder: str, rule: ValidationRule) -> list[str]:
-    line = rule.command or ""
-    return [*followed_files(folder, line), *steering_files(folder, line)]
-
 
 def _unbegun(unpaid: Unpaid) -> dict[str, Any]:
     return {"error": unpaid.message, "begun": False, "unpaid": msgspec.to_builtins(unpaid)}
-
-
-def _checks(
-    session: Mapping[str, Any], seen: WorkState, results: Sequence[ValidationResult]
-) -> dict[str, Any]:
-    """What the log keeps of a validation, also where what its programs printed is pruned."""
-    found = (msgspec.to_builtins(each) for each in results)
-    checks = [
-        {
-            "name": each["ruleName"],
-            "type": each["type"],
-            "command": (each["command"] or "")[:LONGEST_COMMAND] or None,
-            "passed": each["passed"],
-            "exitCode": each["exitCode"],
-            "durationMs": each["durationMs"],
-        }
-        for each in found
-    ]
-    return {"iteration": session["iteration"], "files": seen.fingerprint, "checks": checks}
 
 
 def _key(attempt: Attempt) -> list[str]:
@@ -289,20 +159,6 @@ def _cut_turn(effect: JournalEffect, asked: int) -> Resolution:
     return Resolution(OK, {**CUT, "conversation": effect.conversation})
 
 
-def _cut_validation(effect: JournalEffect, asked: int) -> Resolution:
-    return Resolution(OK, {**CUT, "results": []})
-
-
-def _session_environment(session: dict[str, Any]) -> dict[str, str]:
-    if not session:
-        return {}
-    return {
-        "HOOKLINE_SESSION": session["name"],
-        "HOOKLINE_ITERATION": str(session["iteration"]),
-        "HOOKLINE_TASK_ID": session["task"],
-    }
-
-
 def _shown(turn: AgentTurn) -> dict[str, Any]:
     """What someone who watches is shown of a turn."""
     return {
@@ -310,4 +166,15 @@ def _shown(turn: AgentTurn) -> dict[str, Any]:
         "tools": turn.tools,
         "usage": msgspec.to_builtins(turn.usage),
         "wait": msgspec.to_builtins(turn.wait) if turn.wait else None,
+    }
+
+
+def session_environment(session: Mapping[str, Any]) -> dict[str, str]:
+    """What programs of a session find in their environment."""
+    if not session:
+        return {}
+    return {
+        "HOOKLINE_SESSION": session["name"],
+        "HOOKLINE_ITERATION": str(session["iteration"]),
+        "HOOKLINE_TASK_ID": session["task"],
     }

@@ -15,11 +15,11 @@ from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control
 from hookline.hooks.framing import new_word
 from hookline.sessions import requests, spending
-from hookline.sessions.continuation import story
 from hookline.sessions.ending import Submit, agent_of, end, lost_task, messages_of
 from hookline.sessions.requests import SessionRequest
 from hookline.sessions.starting import CONTINUES, refuse_second, take_task
 from hookline.sessions.state import LEASE_MARGIN
+from hookline.sessions.told.continuation import story
 from hookline.tasks import checkpoints, claims
 from hookline.tasks.planned import await_parts, tasks_below
 from hookline.tasks.task_runs import runs_on

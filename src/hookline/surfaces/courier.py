@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hookline.app import App
+from hookline.cancelling import end
 from hookline.operations.announcements import deliver_and_tell
 from hookline.wiring.calling.retrying import retried
 
@@ -43,9 +44,7 @@ class Courier:
 
     async def close(self) -> None:
         """Stop; calls that were interrupted are made again by the next process."""
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await end(*self._running)
 
     async def _drain(self, environ: Mapping[str, str], start: str | None) -> None:
         async def deliver() -> int:

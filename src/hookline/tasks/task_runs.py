@@ -32,14 +32,15 @@ def beside(view: View, run: Run, now: str) -> Run | None:
     types = ("session_iteration", "session_iteration_ended")
     events = view.log.events(types=types, after=beginning(view, run.run_id).seq)
     worked = {event.node_id for event in events}
-    at_work = {r.run_id for r in live_sessions(view) if _is_held(view, r, now)}
+    at_work = {r.run_id for r in live_sessions(view) if is_leased(view, r.run_id, now)}
     others = (view.runs.find(run_id) for run_id in sorted((worked | at_work) - {run.run_id}))
     folder = run.input.get("worktree")
     return next((each for each in others if each.input.get("worktree") == folder), None)
 
 
-def _is_held(view: View, run: Run, now: str) -> bool:
-    holder, _, until = view.runs.leases.holder(run.run_id)
+def is_leased(view: View, run_id: str, now: str) -> bool:
+    """Whether a process has a lease on a run, alive or not."""
+    holder, _, until = view.runs.leases.holder(run_id)
     return holder is not None and until >= seconds(now)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.timestamps import to_second
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.immutable import Immutable
@@ -19,7 +20,7 @@ from hookline.trust.private import make_private, read_private, remove, write_pri
 from hookline.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from hookline.trust.manifest import CoveredFile, Manifest, TrustChange
 
@@ -138,7 +139,7 @@ class TrustBook:
             root=text_of(os.path.realpath(project.root)),
             hash=manifest.hash,
             files=manifest.files,
-            granted_at=_now(),
+            granted_at=to_second(int(time.time())),
             always=always,
             version=__version__,
         )
@@ -164,30 +165,11 @@ class TrustBook:
 
     def _nothing(self, project: Project) -> Grant:
         root = text_of(os.path.realpath(project.root))
-        return Grant(root, hash_of({}), {}, _now(), version=__version__)
+        return Grant(root, hash_of({}), {}, to_second(int(time.time())), version=__version__)
 
     def revoke(self, project: Project) -> bool:
         """Forget the grant for this folder; whether there was one."""
         return remove(self._record(project))
-
-    def diff(
-        self, project: Project, manifest: Manifest, only: Collection[str] | None = None
-    ) -> str:
-        """What changed since the last grant, as a unified diff of unreviewed texts.
-
-        `only` are the names to compare; else all are.
-        """
-        # difflib is needed by this one function, the rest of the module by every command.
-        from hookline.trust.review import review
-
-        try:
-            grant = self.granted(project)
-        except Untrusted:
-            grant = None
-        old = grant.files if grant else {}
-        if only is not None:
-            old = {name: digest for name, digest in old.items() if name in only}
-        return review(old, manifest, self.copy_of)
 
     def copy_of(self, digest: str) -> str | None:
         """The file that holds the trusted text of that digest, if one was kept."""
@@ -203,10 +185,6 @@ class TrustBook:
 
     def _record(self, project: Project) -> str:
         return grant_path(self._home, project)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _ignored(environ: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ from hookline.trust.book import TrustBook
 from hookline.trust.manifest import MAX_COPY, compare, content_of, read_exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection
 
     from hookline.config.settings import Settings
     from hookline.project import Project
@@ -22,11 +22,23 @@ if TYPE_CHECKING:
 MAX_LINES = 4000
 
 
-def review(old: Mapping[str, str], manifest: Manifest, copy_of: Callable[[str], str | None]) -> str:
-    """One section per changed file. The text shown is the text hashed, else Untrusted."""
+def review(
+    book: TrustBook, project: Project, manifest: Manifest, only: Collection[str] | None = None
+) -> str:
+    """What changed since the last grant, one section per changed file; `only` some are compared.
+
+    The text shown is the text hashed, else Untrusted.
+    """
+    try:
+        grant = book.granted(project)
+    except Untrusted:
+        grant = None
+    old = grant.files if grant else {}
+    if only is not None:
+        old = {name: digest for name, digest in old.items() if name in only}
     entries = {entry.name: entry for entry in manifest.entries}
     sections = [
-        "\n".join(_section(change, old.get(change.path), entries.get(change.path), copy_of))
+        "\n".join(_section(change, old.get(change.path), entries.get(change.path), book.copy_of))
         for change in compare(old, manifest.files)
     ]
     return "\n".join(sections)

@@ -11,7 +11,7 @@ from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.tasks import ACTIVE, BLOCKED, DEPENDS_ON, OPEN, READY
 from hookline.domain.tasks import FAILED as TASK_FAILED
 from hookline.queries import blockers
-from hookline.queries.merges import merges_since
+from hookline.queries.reports.merges import merges_since
 from hookline.sessions.spending import WholeCost, cost_of
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ def account(app: App, worker: Worker, picker: TaskPicker, place: int) -> WorkAcc
             name: [each for each in in_order if found[each].kind == kind]
             for name, kind in _KINDS.items()
         }
-        left_alone = sorted(picker.left, key=_number)
+        left_alone = sorted(picker.choice.left, key=_number)
         stuck = (*chain.from_iterable(kinds.values()), *left_alone)
         over = view.graph.tasks(states=(TASK_FAILED,))
         failed = [task.id for task in over if _dependents(view, (task.id,))]
         held = _held(view, app.store.now())
-        not_taken, unable = picker.not_for_any_lane(view), picker.unable.now(view)
+        not_taken, unable = picker.choice.not_for_any_lane(view), picker.choice.unable.now(view)
         return WorkAccount(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
             reason=worker.why if worker.is_stopping else None,

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from msgspec import UNSET
 
-from hookline.hooks.verdicts import GateVerdict, merge_wait, verdicts, verdicts_of
+from hookline.hooks.gates.verdicts import GateVerdict, merge_wait, verdicts, verdicts_of
 from hookline.pipeline.gate_reviews import comments, trouble_of
 from hookline.pipeline.gate_verbs import wait_of
-from hookline.queries.gates import asked_help
+from hookline.queries.waiting.gates import asked_help
 from hookline.worker.records import AskedAgain, AsksPerson, GateSpoke, Trouble, WorkRecord, record
 
 if TYPE_CHECKING:

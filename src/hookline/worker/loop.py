@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline.cancelling import end
 from hookline.domain.runs import model as runs
 from hookline.domain.sessions.model import LIVE, STANDING
 from hookline.errors import BadInput, HooklineError, IllegalTransition, StoreLost, Untrusted
@@ -21,6 +22,7 @@ from hookline.flows.outcomes import INTERRUPT
 from hookline.pipeline import gate_verbs
 from hookline.sessions.verbs import ask_to_stop
 from hookline.tasks.task_runs import live_sessions
+from hookline.worker.records import Begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,13 +62,6 @@ def check_budget(lanes: int, budget: WorkBudget) -> WorkBudget:
         if value is not None and not 0 < value < float("inf"):
             raise BadInput(f"--{name} must be more than 0")
     return budget
-
-
-class Begun(NamedTuple):
-    """A session on a task."""
-
-    run_id: str
-    task_id: str
 
 
 class Lane(msgspec.Struct):
@@ -125,8 +120,7 @@ class Worker:
                     serving.result()
                 await self._engine.wakeup.wait(LOOK_AGAIN)
         finally:
-            serving.cancel()
-            await asyncio.gather(serving, return_exceptions=True)
+            await end(serving)
 
     @property
     def begun(self) -> int:
@@ -195,7 +189,7 @@ class Worker:
             stopped = [each for each in submissions if gate_verbs.is_interrupted(each)]
             waiting = [each for each in submissions if _waits_for_turn(view, each)]
             left = {run.run_id: run for run in _live_sessions(view)}
-            ours = self._picker.admission.admits(view, list(left))
+            ours = self._picker.choice.admission.admits(view, list(left))
             for run in map(left.__getitem__, ours):
                 if not self._is_held(view, run.run_id):
                     task_id: str = run.input["taskId"]
@@ -255,7 +249,7 @@ class Worker:
     def _follow_orders(self) -> None:
         """Take nothing new while people want this host to be another one, or drained."""
         with self._engine.store.read() as view:
-            why = self._picker.admission.why_nothing(view)
+            why = self._picker.choice.admission.why_nothing(view)
         if why != self._closed:
             self._closed = why
             self._tell(f"taking nothing new: {why}" if why else "taking tasks again")
@@ -308,7 +302,7 @@ class Worker:
         with self._engine.store.read() as view:
             now = view.time()
             found = view.runs.leases.due(now, self._engine.owner.is_free)
-            due = self._picker.admission.could(view, found)
+            due = self._picker.choice.admission.could(view, found)
             return not due and not _goes_on(view, now) and not self._others_work(view)
 
     def _agents_fix(self) -> bool:
@@ -324,10 +318,7 @@ class Worker:
 
     def _is_held(self, view: View, run_id: str) -> bool:
         """Whether a living process advances a run."""
-        holder, _, until = view.runs.leases.holder(run_id)
-        if holder is None:
-            return False
-        return holder == self._engine.owner.name or not self._engine.owner.is_free(holder, until)
+        return self._is_ours(view, run_id) or self._engine.owner.is_elsewhere(view, run_id)
 
     def _is_ours(self, view: View, run_id: str) -> bool:
         return view.runs.leases.holder(run_id)[0] == self._engine.owner.name

@@ -21,9 +21,9 @@ from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.timestamps import iso, seconds
 from hookline.domain.work.submissions import MERGE, SUBMIT, untested
 from hookline.errors import StoreError
-from hookline.hooks.verdicts import asked_person
+from hookline.hooks.gates.verdicts import asked_person
 from hookline.pipeline.gate_verbs import open_runs
-from hookline.queries.gates import waiting
+from hookline.queries.waiting.gates import waiting
 from hookline.sessions.spending import Spending
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.project.stores import open_store

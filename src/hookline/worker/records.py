@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.timestamps import iso
 from hookline.ports.feeds import FeedRecord
-from hookline.queries.gates import Waiting
+from hookline.queries.waiting.gates import Waiting
 
 
 class TaskNews(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
@@ -26,6 +26,13 @@ class RunNews(TaskNews, kw_only=True, frozen=True):
 
     run_id: str
     agent: str | None
+
+
+class Begun(NamedTuple):
+    """A session on a task."""
+
+    run_id: str
+    task_id: str
 
 
 class TaskBegun(RunNews, kw_only=True, frozen=True):

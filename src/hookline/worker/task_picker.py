@@ -1,27 +1,25 @@
-"""Takes tasks for a worker: which one an agent gets next, and its session."""
+"""Takes tasks for a worker: claims one for an agent, and starts its session."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hookline.config.task_types import claim_rule, skips_pr
+from hookline.config.task_types import skips_pr
 from hookline.domain.sessions.model import FLOW, SessionInput
 from hookline.domain.tasks import ACTIVE, Task
 from hookline.domain.timestamps import later
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, NothingReady, StaleClaim, StoreError
-from hookline.operations.resume import tell_to_go_on
-from hookline.operations.sessions import start_session
-from hookline.pipeline.gate_verbs import run_of
-from hookline.queries.sessions import unstarted_plan
+from hookline.operations.sessions.resume import tell_to_go_on
+from hookline.operations.sessions.start import start_session
 from hookline.sessions.spending import Spending
 from hookline.sessions.state import LEASE_MARGIN
 from hookline.tasks import claims, planned, verbs
 from hookline.wiring.working.work import begin_work
-from hookline.worker.admission import Admission
-from hookline.worker.agent_sessions import UnableAgents, best_known, free_name, stopped
-from hookline.worker.loop import Begun
+from hookline.worker.agent_sessions import free_name, stopped
+from hookline.worker.records import Begun
+from hookline.worker.task_choice import TaskChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,12 +27,9 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
-    from hookline.worker.offered_agents import OfferedAgents
 
 # The heartbeat renews it until the session holds the task, so that a killed worker frees it.
 FIRST_LEASE = 5.0
-# How many ready tasks are considered first; then up to the usual limit.
-FIRST_LOOK = 64
 
 
 class TaskPicker:
@@ -54,19 +49,13 @@ class TaskPicker:
         left_alone: Callable[[Task, HooklineError], None],
     ) -> None:
         self.tasks: set[str] = set()
-        self.left: set[str] = set()
         self.merges: set[str] = set()
-        self._app, self._agents, self._types = app, agents, types
-        self._rule = claim_rule(app.settings)
+        self._app = app
         self._left_alone = left_alone
         self._noticed: set[str] = set()
         self._looked_at = ""
-        # Whether a task that could be started was left to another host for now.
-        self._is_one_left = False
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
-        self.unable = UnableAgents()
-        self.offered: OfferedAgents | None = None
-        self.admission = Admission(app, self._is_ours)
+        self.choice = TaskChoice(app, agents, types, self._is_ours)
         self.spending = Spending(self.tasks, after)
 
     async def begin(self, agents: Sequence[str]) -> Begun | None:
@@ -87,7 +76,7 @@ class TaskPicker:
                 self._release()
                 if isinstance(problem, StoreError):  # not the task's fault
                     raise
-                self.left.add(task.id)
+                self.choice.left.add(task.id)
                 self._left_alone(task, problem)
             except BaseException:
                 self._release()
@@ -110,7 +99,7 @@ class TaskPicker:
 
     def is_held_up(self) -> bool:
         """Whether a task is held for so short a time that it may be ready soon."""
-        if self._is_one_left:
+        if self.choice.is_one_left:
             return True
         with self._app.read() as view:
             soon = later(self._app.store.now(), FIRST_LEASE)
@@ -119,22 +108,7 @@ class TaskPicker:
     def has_more(self) -> bool:
         """Whether there is a task that could be started."""
         with self._app.read() as view:
-            return self._best(view, self._app.store.now(), self._agents) is not None
-
-    def not_for_any_lane(self, view: View) -> list[str]:
-        """Ready tasks of the wanted types that none of the agents may or can take, or not yet."""
-        able = self._able(view, self._agents)
-        return [
-            task.id
-            for task in view.graph.ready(claims.LOOKED_AT, self._app.store.now())
-            if self._is_wanted(task.type)
-            and (
-                not any(self._rule(agent, task.type) for agent in able)
-                or not self.admission.can_anyone(view, task.type)
-                or unstarted_plan(view, task) is not None
-                or self._app.types.unknown(task.type) is not None
-            )
-        ]
+            return self.choice.best(view, self._app.store.now()) is not None
 
     def is_settled(self) -> bool:
         """Whether no hook is waiting that could still add tasks."""
@@ -147,8 +121,8 @@ class TaskPicker:
 
     def note_end(self, view: View, run_id: str) -> None:
         """A session may be over: see whether its agent cannot work, and if others here can."""
-        if self.unable.note(view, run_id) and self.offered is not None:
-            self.offered.look_again()
+        if self.choice.unable.note(view, run_id) and self.choice.offered is not None:
+            self.choice.offered.look_again()
 
     def notice(self, run_id: str, effect_id: str, *, is_done: bool) -> None:
         """Note that a run is advanced here: this worker deals with its task."""
@@ -165,52 +139,12 @@ class TaskPicker:
 
     def _claim(self, tx: Transaction, agents: Sequence[str]) -> tuple[Task, str]:
         self._looked_at = tx.now
-        best = self._best(tx, tx.now, agents)
+        best = self.choice.best(tx, tx.now, agents)
         if best is None:
             raise NothingReady
         task, agent = best
-        claims.claim(tx, task.id, agent, FIRST_LEASE, allowed=self._may_take)
+        claims.claim(tx, task.id, agent, FIRST_LEASE, allowed=self.choice.may_take)
         return tx.graph.task(task.id), agent
-
-    def _best(self, view: View, now: str, agents: Sequence[str]) -> tuple[Task, str] | None:
-        """The best task that one of these agents may take, and which one takes it."""
-        agents = self._able(view, agents)
-        self._is_one_left = False
-        for limit in (FIRST_LOOK, claims.LOOKED_AT):
-            ready = view.graph.ready(limit, now)
-            for task in ready:
-                allowed = [each for each in agents if self._may_take(each, task.type)]
-                if allowed and self._is_free(view, task) and not self._leaves(view, task, allowed):
-                    return task, best_known(view, task, allowed)
-            if len(ready) < limit:
-                break
-        return None
-
-    def _is_free(self, view: View, task: Task) -> bool:
-        """Whether a task may be started.
-
-        Work that a person submitted is not started again, and only a person starts a plan.
-        """
-        is_known = task.id in self.left or run_of(view, task.id) is not None
-        return not is_known and unstarted_plan(view, task) is None
-
-    def _able(self, view: View, agents: Sequence[str]) -> list[str]:
-        unable = self.unable.now(view).keys()
-        offered = agents if self.offered is None else self.offered.now()
-        return [each for each in agents if each in offered and each not in unable]
-
-    def _leaves(self, view: View, task: Task, agents: Sequence[str]) -> bool:
-        is_left = self.admission.leaves(view, task, agents)
-        self._is_one_left = self._is_one_left or is_left
-        return is_left
-
-    def _may_take(self, agent: str, task_type: str | None) -> bool:
-        is_known = self._app.types.unknown(task_type) is None
-        is_fit = is_known and self.admission.takes_type(task_type)
-        return is_fit and self._is_wanted(task_type) and self._rule(agent, task_type)
-
-    def _is_wanted(self, task_type: str | None) -> bool:
-        return self._types is None or task_type in self._types
 
     def _is_ours(self, run: Run) -> bool:
         """Whether this worker deals with a run."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.errors import BadInput, HooklineError
 from hookline.flows.serving import RunServer
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
@@ -12,7 +11,6 @@ from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
 from hookline.wiring.running.schedulers import scheduler
 from hookline.wiring.working.forges import check_forge
-from hookline.wiring.working.profiles import chosen_agent
 from hookline.wiring.working.work import check_repository
 from hookline.worker.account import WorkAccount, account
 from hookline.worker.loop import WorkBudget, Worker
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from hookline.domain.hooks.records import Delivery
     from hookline.domain.tasks import Task
     from hookline.domain.work.repository import SetupProblem
+    from hookline.errors import HooklineError
 
 
 class WorkerRun:
@@ -61,9 +60,9 @@ class WorkerRun:
         """Take tasks until nothing is left to do, or until it is stopped."""
         app = self._app
         names = list(dict.fromkeys(name for lane in self._lanes for name in lane))
-        offered = self._picker.offered = OfferedAgents(app, names, tell)
+        offered = self._picker.choice.offered = OfferedAgents(app, names, tell)
         served = engine(app, self._observe)
-        admits = served.admitting(self._picker.admission.admits)
+        admits = served.admitting(self._picker.choice.admission.admits)
         chosen = scheduler(app, self._scheduler, served, admits, tell)
         worker = Worker(
             served,
@@ -100,35 +99,3 @@ async def check_place(app: App) -> Sequence[SetupProblem]:
     """Refuse a repository that cannot be worked on; what the forge would refuse."""
     await check_repository(app)
     return await check_forge(app)
-
-
-def lanes(
-    app: App,
-    count: int,
-    wanted: Sequence[str],
-    missing: Callable[[BadInput], None],
-    usd: float | None = None,
-) -> list[tuple[str, ...]]:
-    """The agents of each lane, its preferred one first; `usd` is what all may spend.
-
-    The usual agent works without those that types name and whose programs are `missing`.
-    """
-    named, usual = _named_by_types(app), app.sections.agent
-    if usual is not None and not wanted:
-        lane = [chosen_agent(app, usual, usd)]
-        for name in named:
-            try:
-                lane += [chosen_agent(app, name, usd)] if name != usual else []
-            except BadInput as problem:
-                missing(problem)
-        return [tuple(lane)] * count
-    chosen: Sequence[str | None] = wanted or named or [None]
-    ready = [chosen_agent(app, name, usd) for name in dict.fromkeys(chosen)]
-    firsts = [place % len(ready) for place in range(max(count, len(wanted)))]
-    return [(*ready[first:], *ready[:first]) for first in firsts]
-
-
-def _named_by_types(app: App) -> list[str]:
-    """The agents that task types name as implementers."""
-    types = app.sections.task_types.values()
-    return list(dict.fromkeys(name for each in types for name in each.agents.implementer))

@@ -505,7 +505,7 @@ export interface InsightsWanted {
   table?: string | null;
 }
 
-/** One thing that waits for a person. `message` is a sentence that says why, `goal` what the work is about. `key` is the same for as long as it waits, and another one if it waits again. Of a session, `outcome` and `reason` say why it rests; `accept` is what to type instead if only a person can say that its work is right. Of a hook, `is_told` says that it failed where people are told: they are not told about that in the same way. */
+/** One thing that waits for a person. `message` is a sentence that says why, `goal` what the work is about. `key` is the same for as long as it waits, and another one if it waits again. Of a session, `outcome` and `reason` say why it rests; `accept` is what to type instead if only a person can say that its work is right. Of a hook, `is_told` says that it failed where people are told: they are not told about that in the same way. Of a call, `seq` is the event that it was made at. */
 export interface Item {
   kind: string;
   id: string;
@@ -518,6 +518,7 @@ export interface Item {
   outcome?: string | null;
   reason?: string | null;
   accept?: string | null;
+  seq?: number | null;
   isTold?: boolean;
 }
 
@@ -889,11 +890,10 @@ export interface SessionRow {
   seq: number;
 }
 
-/** A session with its newest iterations in full; `seconds` is how long it was working. `left_out` older iterations are not even listed. `proof` is the last one that a stop hook kept. */
+/** A session with its newest iterations in full. `left_out` older iterations are not even listed. `proof` is the last one that a stop hook kept. */
 export interface SessionStory {
   page: SessionPage;
   why: string | null;
-  seconds: number | null;
   iterations: number;
   leftOut: number;
   story: ToldWhole[];

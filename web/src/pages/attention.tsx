@@ -10,6 +10,7 @@ import { Icon, type IconName } from "../ui/icon";
 import { List } from "../ui/list";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
+import { hookName } from "../ui/text";
 import { Ways, limitsIn } from "../ui/ways";
 
 const ICONS: Record<string, IconName> = {
@@ -94,7 +95,7 @@ function Waiting({ item }: { item: WaitingItem }) {
           ["waits since", <Time at={item.since} as="full" />],
           ["why", text !== item.message ? item.message : null],
           ["kind", item.kind.replaceAll("_", " ")],
-          ["gate", item.question?.hook && <>{item.question.hook.split(":").at(-1)} at {item.question.point}</>],
+          ["gate", item.question?.hook && <>{hookName(item.question.hook)} at {item.question.point}</>],
           ["commit", item.question?.head && <code>{item.question.head.slice(0, 12)}</code>],
           ["task", item.taskId && <a href={href("tasks", item.taskId)}>{item.taskId}</a>],
           ["session", item.runId && item.session && <a href={href("sessions", item.runId)}>{item.session}</a>],

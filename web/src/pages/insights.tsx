@@ -129,6 +129,11 @@ function Figure({ value, column }: { value: Cell; column: InsightColumn }) {
   return address ? <a href={address}>{shown(value, column)}</a> : <>{shown(value, column)}</>;
 }
 
+/** A name, a date: what would be hard to read in two lines. */
+function isShort(value: Cell): boolean {
+  return String(value ?? "").length <= 24;
+}
+
 interface RowsProps {
   /** The table whose facts are behind each row; none for facts themselves. */
   table: string | null;
@@ -156,7 +161,7 @@ function Rows({ table, columns, rows, label }: RowsProps) {
               {row.map((value, index) => {
                 const column = columns[index];
                 if (!column || !filled[index]) return null;
-                return <td key={column.name} class={column.unit === "text" ? "" : "number"}><Figure value={value} column={column} /></td>;
+                return <td key={column.name} class={column.unit !== "text" ? "number" : isShort(value) ? "short" : ""}><Figure value={value} column={column} /></td>;
               })}
               {table && <td><a href={behind(table, matchOf(row))} aria-label={`Rows behind row ${number + 1} of ${label}`}>rows</a></td>}
             </tr>

@@ -10,7 +10,7 @@ import { Diff } from "../ui/diff";
 import { Icon } from "../ui/icon";
 import { Panel } from "../ui/panel";
 import { Status, StatusIcon } from "../ui/status";
-import { Exact } from "../ui/text";
+import { Exact, hookName } from "../ui/text";
 import { concerns } from "./session";
 import { type Step, statusOfChecks, statusOfDecision, stepAt } from "./steps";
 
@@ -95,7 +95,7 @@ export function Summary({ row, page }: { row: IterationRow; page: IterationPage 
       <Facts
         rows={[
           ["decision", row.decision && <Status is={row.decision === "complete" && !row.checked ? "unproven" : row.decision} label={row.decision} />],
-          ["by", row.hook && <a href={href("hooks", row.hook)}>{row.hook}</a>],
+          ["by", row.hook && <a href={href("hooks", row.hook)}>{hookName(row.hook)}</a>],
           ["began", <Time at={row.began} as="full" />],
           ["took", row.seconds === null ? null : took(row.seconds)],
           ["checks", row.rules ? `${row.passed} of ${row.rules} passed` : null],

@@ -1,7 +1,7 @@
 // The report of a session: what is known of it, a line and all the steps of each iteration, its proof.
 import type { OverriddenGate, SessionStory, Task, ToldWhole } from "../api/schema";
 import { href } from "../router";
-import { plural, took } from "../time";
+import { plural } from "../time";
 import { Time } from "../ui/basics";
 import { DiffView } from "../ui/diff";
 import { Receipt } from "../ui/receipt";
@@ -23,10 +23,7 @@ export function ReportedSessionStory({ of: told }: { of: SessionStory }) {
       <h1 id={`/sessions/${run}`}>{page.known.name}</h1>
       <Head page={page} />
       {told.why && told.why !== page.known.reason && <p>{told.why}</p>}
-      <p class="faint">
-        {plural(told.iterations, "iteration")}
-        {told.seconds !== null && `, ${took(told.seconds)} at work`}
-      </p>
+      <p class="faint">{plural(told.iterations, "iteration")}</p>
       <Section isTop title="Overview">
         <Chart run={run} rows={rows} />
         {told.leftOut > 0 && <p class="faint">{plural(told.leftOut, "older iteration")} are not listed.</p>}

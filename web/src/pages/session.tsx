@@ -16,6 +16,7 @@ import { Everything, Iterations, Turns } from "./timeline";
 
 const SCALES = [["iterations", "Iterations"], ["turns", "Turns and hooks"], ["all", "Everything"]] as const;
 export type Scale = (typeof SCALES)[number][0];
+const WHICH = [["", "All"], ["problems", "Problems"]] as const;
 
 /** Whether an event is about a session: it names its run, or its task. */
 export function concerns(run: string, task?: string | null) {
@@ -33,7 +34,9 @@ export function Session({ parts }: { parts: string[] }) {
   useNeighbours(data);
   if (error && !data) return <Page title={run}><Problem of={error} /></Page>;
   if (!data) return <Page title={run}><Loading /></Page>;
-  const back = href("sessions", run) + (scale === "iterations" ? "" : `?scale=${scale}`);
+  const isProblems = scale !== "all" && route.value.options.get("only") === "problems";
+  const kept = [scale !== "iterations" && `scale=${scale}`, isProblems && "only=problems"].filter(Boolean).join("&");
+  const back = href("sessions", run) + (kept && `?${kept}`);
   const step = route.value.options.get("step");
   const beside = seq ? (
     <EventPanel seq={Number(seq)} back={back} />
@@ -44,11 +47,12 @@ export function Session({ parts }: { parts: string[] }) {
     <Page title={data.known.name} under={<Head page={data} />} beside={beside} tools={<Neighbours page={data} />}>
       <div class="bar">
         <Choice label="Scale of the timeline" options={SCALES} chosen={scale} choose={(value) => go(withOption("scale", value === "iterations" ? null : value))} />
+        {scale !== "all" && <Choice label="Which of them" options={WHICH} chosen={isProblems ? "problems" : ""} choose={(value) => go(withOption("only", value || null))} />}
         <Chart run={run} rows={data.iterations} />
       </div>
       {data.known.status === "running" && <Live run={run} />}
-      {scale === "iterations" && <Iterations page={data} chosen={chapter} />}
-      {scale === "turns" && <Turns page={data} chosen={chapter} step={step} />}
+      {scale === "iterations" && <Iterations page={data} chosen={chapter} isProblems={isProblems} />}
+      {scale === "turns" && <Turns page={data} chosen={chapter} step={step} isProblems={isProblems} />}
       {scale === "all" && <Everything run={run} chosen={seq} addressOf={(row) => `${href("sessions", run)}?scale=all&event=${row.seq}`} />}
     </Page>
   );

@@ -1,15 +1,16 @@
 // What is known of a session: how it stands, what it used of its limits, what its agent will be told.
 import type { SessionPage, UsedLimit } from "../api/schema";
 import { href } from "../router";
-import { count, money } from "../time";
+import { count, money, took } from "../time";
 import { Command, Facts, Meter, Time } from "../ui/basics";
 import { Icon } from "../ui/icon";
 import { Status, provenStatus } from "../ui/status";
-import { Exact } from "../ui/text";
+import { Exact, hookName } from "../ui/text";
 import { Ways } from "../ui/ways";
 
 export function Head({ page }: { page: SessionPage }) {
   const { known, limits, ways } = page;
+  const worked = page.iterations.reduce((sum, row) => sum + (row.seconds ?? 0), 0);
   return (
     <section class="head" aria-label="What is known of this session">
       <p class="goal">
@@ -29,6 +30,7 @@ export function Head({ page }: { page: SessionPage }) {
           ["run", <a href={href("runs", known.runId)}>{known.runId}</a>],
           ["agent", known.agent],
           ["started", <Time at={known.createdAt} />],
+          ["at work", worked > 0 && took(worked)],
           ["until", known.until && <Time at={known.until} />],
           ["branch", known.branch && <code>{known.branch}</code>],
           ["spent", page.usd ? money(page.usd) : null],
@@ -74,7 +76,7 @@ function Waits({ page }: { page: SessionPage }) {
         <Exact key={index} label="A person says" of={{ text, bytes: new Blob([text]).size, cut: false, path: null }} />
       ))}
       {page.held.map((held) => (
-        <Exact key={held.eventSeq} label={`${held.hook} at ${held.point}`} of={{ text: held.text, bytes: held.bytes, cut: false, path: null }} />
+        <Exact key={held.eventSeq} label={`${hookName(held.hook)} at ${held.point}`} of={{ text: held.text, bytes: held.bytes, cut: false, path: null }} />
       ))}
     </details>
   );

@@ -6,10 +6,11 @@ import { get } from "../api";
 import type { EventRow, EventsPage, IterationPage, IterationRow, SessionPage } from "../api/schema";
 import { href } from "../router";
 import { useRows } from "../rows";
-import { count, money, plural, took } from "../time";
+import { count, money, plural, secondsBetween, took } from "../time";
 import { Empty, Problem, Time } from "../ui/basics";
 import { List } from "../ui/list";
-import { StatusIcon } from "../ui/status";
+import { StatusIcon, toneOf as statusTone } from "../ui/status";
+import { hookName } from "../ui/text";
 import { type Line, linesOf } from "./steps";
 
 /** How an iteration is to be seen: by its end, its decision, or that it goes on. */
@@ -26,15 +27,26 @@ function useNewestFirst(page: SessionPage): IterationRow[] {
   return useMemo(() => [...page.iterations].reverse(), [page.iterations]);
 }
 
-export function Iterations({ page, chosen }: { page: SessionPage; chosen: number | null }) {
-  const rows = useNewestFirst(page);
+// What one looks for after a night: what failed, what a check objected to, what nothing has proven.
+const PROBLEMS: readonly string[] = ["failed", "escalated", "unproven"];
+
+interface TimelineProps {
+  page: SessionPage;
+  chosen: number | null;
+  isProblems: boolean;
+}
+
+export function Iterations({ page, chosen, isProblems }: TimelineProps) {
+  const all = useNewestFirst(page);
+  const rows = isProblems ? all.filter((row) => PROBLEMS.includes(toneOf(row))) : all;
+  if (isProblems && !rows.length) return <Empty title="No iteration has a problem">All of them are listed under “All”.</Empty>;
   if (!rows.length) return <Empty title="No iteration yet">The agent’s first turn has not begun.</Empty>;
   return (
     <List
       label="Iterations, the newest first"
       rows={rows}
       keyOf={(row) => String(row.chapter)}
-      addressOf={(row) => href("sessions", page.known.runId, row.chapter)}
+      addressOf={(row) => href("sessions", page.known.runId, row.chapter) + (isProblems ? "?only=problems" : "")}
       chosen={chosen === null ? null : String(chosen)}
       height={52}
     >
@@ -63,7 +75,7 @@ export function IterationLine({ row }: { row: IterationRow }) {
         </span>
         <span class="under fill">
           {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
-          {row.hook && ` · decided by ${row.hook}`}
+          {row.hook && ` · decided by ${hookName(row.hook)}`}
         </span>
       </span>
       <span class="col figures">{row.seconds === null ? "" : took(row.seconds)}</span>
@@ -99,7 +111,7 @@ class Chapters {
   }
 }
 
-export function Turns({ page, chosen, step }: { page: SessionPage; chosen: number | null; step: string | null }) {
+export function Turns({ page, chosen, step, isProblems }: TimelineProps & { step: string | null }) {
   const { runId } = page.known;
   const chapters = useMemo(() => new Chapters(runId), [runId]);
   const newest = useNewestFirst(page);
@@ -112,11 +124,11 @@ export function Turns({ page, chosen, step }: { page: SessionPage; chosen: numbe
     () =>
       newest.flatMap((iteration): TurnRow[] => {
         const found = known.get(iteration.chapter);
-        const lines = found ? linesOf(found) : [];
+        const lines = (found ? linesOf(found) : []).filter((line) => !isProblems || statusTone(line.status) === "bad");
         const head = { key: `${iteration.chapter}`, iteration, line: null };
         return [head, ...lines.map((line) => ({ key: `${iteration.chapter}/${line.step}`, iteration, line }))];
       }),
-    [newest, known],
+    [newest, known, isProblems],
   );
   if (!rows.length) return <Empty title="No turn yet">The agent’s first turn has not begun.</Empty>;
   return (
@@ -124,14 +136,14 @@ export function Turns({ page, chosen, step }: { page: SessionPage; chosen: numbe
       label="Turns and hooks, the newest iteration first"
       rows={rows}
       keyOf={(row) => row.key}
-      addressOf={(row) => `${href("sessions", runId, row.iteration.chapter)}?scale=turns${row.line ? `&step=${row.line.step}` : ""}`}
+      addressOf={(row) => `${href("sessions", runId, row.iteration.chapter)}?scale=turns${isProblems ? "&only=problems" : ""}${row.line ? `&step=${row.line.step}` : ""}`}
       chosen={chosen === null ? null : step ? `${chosen}/${step}` : String(chosen)}
       height={34}
       classOf={(row) => (row.line ? "inner" : "group")}
     >
       {(row) => {
         if (!row.line) chapters.want(row.iteration.chapter);
-        return row.line ? <TurnLine line={row.line} /> : <GroupLine row={row.iteration} />;
+        return row.line ? <TurnLine line={row.line} iteration={row.iteration} /> : <GroupLine row={row.iteration} />;
       }}
     </List>
   );
@@ -148,13 +160,23 @@ function GroupLine({ row }: { row: IterationRow }) {
   );
 }
 
-function TurnLine({ line }: { line: Line }) {
+/** When a step began in its iteration, and how long it took: in percent of the iteration. */
+function spanOf(line: Line, iteration: IterationRow): { left: string; width: string } | null {
+  if (!iteration.began || !iteration.seconds || line.seconds === null) return null;
+  const left = (100 * Math.max(0, secondsBetween(iteration.began, line.at))) / iteration.seconds;
+  const width = Math.min(100 - left, (100 * line.seconds) / iteration.seconds);
+  return left > 100 ? null : { left: `${left}%`, width: `${Math.max(0, width)}%` };
+}
+
+function TurnLine({ line, iteration }: { line: Line; iteration: IterationRow }) {
+  const span = spanOf(line, iteration);
   return (
     <>
       <StatusIcon is={line.status} says />
       <span class="kind">{line.kind}</span>
       <span class="name">{line.name}</span>
       <span class="fill faint">{line.text}</span>
+      <span class="span-of wide-only" aria-hidden="true">{span && <span style={span} />}</span>
       <span class="figures">{line.seconds === null ? "" : took(line.seconds)}</span>
       <span class="figures time-col">
         <Time at={line.at} as="second" />

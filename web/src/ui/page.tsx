@@ -1,6 +1,10 @@
 // The frame of a page: its heading, what can be done, and a list with what is open beside it.
+import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+
+/** How much waits for a person: also to be seen in the title of a tab that nobody looks at. */
+export const waitingCount = signal(0);
 
 interface Props {
   title: string;
@@ -13,9 +17,10 @@ interface Props {
 }
 
 export function Page({ title, children, tools, beside, under }: Props) {
+  const waiting = waitingCount.value;
   useEffect(() => {
-    document.title = `${title} · Hookline`;
-  }, [title]);
+    document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Hookline`;
+  }, [title, waiting]);
   return (
     <>
       <header class="top">

@@ -6,6 +6,14 @@ import { bytes } from "../time";
 import { act } from "../tell";
 import { Icon } from "./icon";
 
+// Such as `stop[0]:evidence`, and `docs/stop[0].all_of[1]:promise` inside another one.
+const UNNAMED = /^(?:[^[]+\/)?[\w-]+\[\d+\](?:\.\w+\[\d+\])*:(?=.)/;
+
+/** A hook as people read its name: of one without a name, what it runs. */
+export function hookName(hook: string): string {
+  return hook.replace(UNNAMED, "");
+}
+
 interface Props {
   of: Text;
   label: string;

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.adapters.git.checkout import NoRepository
 from hookline.adapters.git.repository.locks import MARK, current
 from hookline.adapters.processes.capture import Capture
+from hookline.domain.text.excerpts import without_middle
 from hookline.domain.work.repository import RepositoryError
 from hookline.errors import Untrusted
 from hookline.files import bytes_of, safe_environment
@@ -115,7 +116,7 @@ class GitReply(NamedTuple):
     def words(self) -> str:
         """What git and its hooks had to say, for people."""
         both = f"{self.out.decode('utf-8', 'replace')}\n{self.err}".strip()
-        return cut(hide_secrets(both), SAID)
+        return without_middle(hide_secrets(both), SAID)
 
 
 class NoGit(RepositoryError):
@@ -211,7 +212,7 @@ class Git:
             )
         except CannotStart as problem:
             raise NoGit(str(problem)) from problem
-        err = cut(hide_secrets(done.stderr).strip(), SAID)
+        err = without_middle(hide_secrets(done.stderr).strip(), SAID)
         said = GitReply(argv, done.exit_code, kept.ends(), err, kept.left_out)
         if done.timed_out or said.code < 0:
             if act is not None:
@@ -343,15 +344,3 @@ def nul(names: Iterable[str]) -> bytes:
 def printable(name: str) -> str:
     """A file's name that can be stored and shown, whatever bytes it has."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def cut(text: str, limit: int, *, more: int = 0) -> str:
-    """Text of at most about `limit` characters: its beginning and its end.
-
-    `more` is how much was left out of its middle before.
-    """
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    left_out = len(text) - 2 * half + more
-    return f"{text[:half]}\n… {left_out} characters left out …\n{text[-half:]}"

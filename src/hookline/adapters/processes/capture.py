@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
+from hookline.domain.text.excerpts import left_out
 from hookline.files import create, locked, own_folder
 
 if TYPE_CHECKING:
@@ -98,8 +99,7 @@ class Capture:
         head = self._head[: _last_whole(self._head)]
         tail = self._tail[-HALF:]
         tail = tail[_first_whole(tail) :]
-        left_out = self.total - len(head) - len(tail)
-        marker = f"\n… {left_out} bytes left out …\n"
+        marker = f"\n{left_out(self.total - len(head) - len(tail))}\n"
         return head.decode("utf-8", "replace") + marker + tail.decode("utf-8", "replace")
 
     def publish(self) -> str | None:

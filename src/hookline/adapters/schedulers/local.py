@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from hookline.cancelling import end
 from hookline.domain.runs.due import SET_BACK
 from hookline.domain.timestamps import iso
 from hookline.errors import StoreLost
@@ -52,10 +53,7 @@ class LocalScheduler:
                     self._begin_due(advance)
                     await self._wait()
         finally:
-            tasks = list(self._busy.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(*self._busy.values())
             self._busy.clear()
 
     async def nudge(self, run_id: str) -> None:

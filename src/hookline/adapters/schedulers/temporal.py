@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hookline.adapters.temporal.answers import HELD, NOT_HERE, Answer, answer
+from hookline.cancelling import end
 from hookline.domain.runs.due import SET_BACK, is_due
 from hookline.domain.runs.model import TERMINAL, UnknownRun
 from hookline.domain.timestamps import iso
@@ -101,15 +102,11 @@ class TemporalScheduler:
                     if each.done():
                         each.result()
             finally:
-                sweeping.cancel()
-                await asyncio.gather(sweeping, return_exceptions=True)
+                await end(sweeping)
         finally:
             await self._thread.stop()
             self._thread = self._client = None
-            tasks = list(self._busy.values())
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(*self._busy.values())
 
     async def nudge(self, run_id: str) -> None:
         """Have some host look at a run; its workflow is begun if there is none."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hookline.domain.timestamps import to_second
 from hookline.files import entry_at, locked, open_to_append, own_folder
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class FileCallLog:
         try:
             if now != self._second or self._file < 0:  # who makes room is noticed in time
                 self._second = now
-                self._stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+                self._stamp = to_second(now)
                 self._open()
             lines = "".join([f"{self._stamp} {_line(row)}\n" for row in rows])
             os.write(self._file, lines.encode(errors="replace"))

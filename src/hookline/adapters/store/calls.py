@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.statements import StatementRows, StatementRunner
 
+    Run = Callable[..., StatementRows]
+
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
 _PAGE = 64
@@ -48,22 +50,11 @@ class CallTables(Table):
         self._run(SQL["refreeze_payload"], (_encode(payload).decode(), event_seq))
 
     def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> None:
-        self._insert(delivery)
-        self._add_actions(delivery.event_seq, delivery.hook, actions)
+        _insert(self._run, self.recorded, delivery)
+        _add_actions(self._run, delivery, actions)
 
     def add_numbered(self, delivery: Delivery) -> int:
-        return int(self._insert(delivery).lastrowid or 0)
-
-    def _insert(self, delivery: Delivery) -> StatementRows:
-        d = delivery
-        values = (
-            *(d.event_seq, d.hook, d.point, d.kind, d.origin, d.status, d.position),
-            *(d.attempts, d.started_at, d.duration_us, d.exit_code, _optional(d.answer)),
-            *(d.error, d.stdout, d.stderr, d.blob, d.condition, _optional(d.condition_values)),
-        )
-        if d.status not in (PENDING, QUEUED):
-            self.recorded.append(d)
-        return self._run(SQL["add_delivery"], values)
+        return int(_insert(self._run, self.recorded, delivery).lastrowid or 0)
 
     def waiting(self, node_id: str | None = None) -> int:
         query, of = ("waiting_calls", ()) if node_id is None else ("waiting_calls_of", (node_id,))
@@ -85,7 +76,7 @@ class CallTables(Table):
         how = (d.status, d.duration_us, d.exit_code, _optional(d.answer), d.error)
         kept = (d.stdout, d.stderr, d.blob, _optional(d.condition_values))
         self._run(SQL["finish_delivery"], (*how, *kept, d.id))
-        self._add_actions(d.event_seq, d.hook, actions)
+        _add_actions(self._run, d, actions)
         self.recorded.append(d)
 
     def open_actions(self, event_seq: int) -> list[StoredAction]:
@@ -176,12 +167,6 @@ class CallTables(Table):
             " GROUP BY event_seq HAVING sum(duration_us) > ?) AS slow"
         )
         return int(self._run(sql, (_optional(but), limit_us)).fetchone()[0])
-
-    def _add_actions(self, event_seq: int, hook: str, actions: Sequence[Action]) -> None:
-        for position, action in enumerate(actions):
-            payload, why = _encode(action.payload).decode(), action.unwritable or None
-            kept = (event_seq, hook, position, action.type, payload, PENDING, why)
-            self._run(SQL["add_action"], kept)
 
 
 class DispatchTable(Table):
@@ -292,3 +277,21 @@ def _complaint(event_seq: int, hook: str, point: str, error: str) -> Delivery:
 
 def _failed_action(event_seq: int, hook: str, action: str, error: str) -> Delivery:
     return _complaint(event_seq, hook, "action_error", f"action {action or '?'} failed: {error}")
+
+
+def _insert(run: Run, recorded: list[Delivery], d: Delivery) -> StatementRows:
+    values = (
+        *(d.event_seq, d.hook, d.point, d.kind, d.origin, d.status, d.position),
+        *(d.attempts, d.started_at, d.duration_us, d.exit_code, _optional(d.answer)),
+        *(d.error, d.stdout, d.stderr, d.blob, d.condition, _optional(d.condition_values)),
+    )
+    if d.status not in (PENDING, QUEUED):
+        recorded.append(d)
+    return run(SQL["add_delivery"], values)
+
+
+def _add_actions(run: Run, delivery: Delivery, actions: Sequence[Action]) -> None:
+    for position, action in enumerate(actions):
+        payload, why = _encode(action.payload).decode(), action.unwritable or None
+        about = (delivery.event_seq, delivery.hook, position)
+        run(SQL["add_action"], (*about, action.type, payload, PENDING, why))

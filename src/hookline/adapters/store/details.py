@@ -1,4 +1,4 @@
-"""What is kept of finished work besides the log; `operations/pruning.py` removes it."""
+"""What is kept of finished work besides the log; `operations/store/pruning.py` removes it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import RESERVED, Event, event_id
+from hookline.errors import UnknownEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,12 @@ class LogTable:
     def find(self, seq: int) -> Event | None:
         row = self._run("SELECT * FROM events WHERE seq = ?", (seq,)).fetchone()
         return self._event(row) if row else None
+
+    def at(self, seq: int) -> Event:
+        event = self.find(seq)
+        if event is None:
+            raise UnknownEvent(f"there is no event {seq}; the log ends at {self.last()}")
+        return event
 
     def events(
         self,

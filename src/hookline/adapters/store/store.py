@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from hookline.adapters.store.calls import CallTables, DispatchTable, SwitchTable
+from hookline.adapters.store.calls import CallTables, DispatchTable
 from hookline.adapters.store.graph import GraphTables
 from hookline.adapters.store.log import LogTable
 from hookline.adapters.store.statements import SQL
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from hookline.adapters.store.calls import SwitchTable
     from hookline.adapters.store.details import DetailTables
     from hookline.adapters.store.exports import ExportTables
     from hookline.adapters.store.hosts import HostTables
@@ -86,8 +87,39 @@ class Database(Protocol):
         """Let go of it."""
 
 
+class _LoadedTable:
+    """A table whose module is loaded when it is asked for: most commands need few of them."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = f"hookline.adapters.store.{module}", name
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self._attribute = attribute
+
+    def __get__(self, view: View, owner: type) -> Any:
+        table = getattr(import_module(self._module), self._name)(view._connection)
+        vars(view)[self._attribute] = table
+        return table
+
+
+def _loaded(module: str, name: str) -> Any:
+    return _LoadedTable(module, name)
+
+
 class View:
     """The store at one moment."""
+
+    switches: SwitchTable = _loaded("calls", "SwitchTable")
+    runs: RunTables = _loaded("runs", "RunTables")
+    sessions: SessionTables = _loaded("runs", "SessionTables")
+    details: DetailTables = _loaded("details", "DetailTables")
+    hosts: HostTables = _loaded("hosts", "HostTables")
+    work_places: WorkPlaceTable = _loaded("work_places", "WorkPlaceTable")
+    pull_requests: PullRequestTable = _loaded("pull_requests", "PullRequestTable")
+    announcements: AnnouncementTable = _loaded("notices", "AnnouncementTable")
+    outbox: OutboxTable = _loaded("notices", "OutboxTable")
+    insights: InsightTables = _loaded("insights", "InsightTables")
+    exports: ExportTables = _loaded("exports", "ExportTables")
 
     def __init__(
         self,
@@ -101,73 +133,6 @@ class View:
         self.calls = CallTables(connection)
         self.dispatches = DispatchTable(connection)
         self._connection = connection
-
-    @property
-    def switches(self) -> SwitchTable:
-        return SwitchTable(self._connection)
-
-    @cached_property
-    def runs(self) -> RunTables:
-        # Most commands have nothing to do with runs.
-        from hookline.adapters.store.runs import RunTables
-
-        return RunTables(self._connection)
-
-    @cached_property
-    def sessions(self) -> SessionTables:
-        from hookline.adapters.store.runs import SessionTables
-
-        return SessionTables(self._connection)
-
-    @property
-    def details(self) -> DetailTables:
-        from hookline.adapters.store.details import DetailTables  # only pruning needs it
-
-        return DetailTables(self._connection)
-
-    @property
-    def hosts(self) -> HostTables:
-        from hookline.adapters.store.hosts import HostTables  # of stores on a server
-
-        return HostTables(self._connection)
-
-    @property
-    def work_places(self) -> WorkPlaceTable:
-        # Only stores that machines share have any.
-        from hookline.adapters.store.work_places import WorkPlaceTable
-
-        return WorkPlaceTable(self._connection)
-
-    @property
-    def pull_requests(self) -> PullRequestTable:
-        from hookline.adapters.store.pull_requests import PullRequestTable
-
-        return PullRequestTable(self._connection)
-
-    @cached_property
-    def announcements(self) -> AnnouncementTable:
-        # Most projects tell nobody.
-        from hookline.adapters.store.notices import AnnouncementTable
-
-        return AnnouncementTable(self._connection)
-
-    @cached_property
-    def outbox(self) -> OutboxTable:
-        from hookline.adapters.store.notices import OutboxTable
-
-        return OutboxTable(self._connection)
-
-    @property
-    def insights(self) -> InsightTables:
-        from hookline.adapters.store.insights import InsightTables  # few look at them
-
-        return InsightTables(self._connection)
-
-    @property
-    def exports(self) -> ExportTables:
-        from hookline.adapters.store.exports import ExportTables  # most projects send nothing
-
-        return ExportTables(self._connection)
 
 
 class _Counters(msgspec.Struct):

@@ -12,4 +12,6 @@ NOT_HERE: Answer = {"here": False}
 
 def answer(status: str, wait: float | None = None, *, done: bool = False) -> Answer:
     """The run is done, or has to be looked at again after so many seconds."""
-    return {"done": done, "status": status, "wait": wait}
+    # What is not so is left out: histories are kept for long.
+    more: Answer = {} if wait is None else {"wait": wait}
+    return {"status": status, **({"done": True} if done else more)}

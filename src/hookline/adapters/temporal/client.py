@@ -70,7 +70,7 @@ class QuietFailures(DefaultFailureConverter):
 
 def task_queue(site: SchedulerSite) -> str:
     """The queue of the project's runs: unless it is configured, no other project has it."""
-    return site.settings.task_queue or f"hookline-{site.project}-{site.store.id[:8]}"
+    return site.settings.task_queue or f"hookline-{site.store.id[:8]}"
 
 
 def host_queue(site: SchedulerSite, host: str) -> str:

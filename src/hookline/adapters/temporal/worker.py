@@ -22,6 +22,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerDeploymen
 from hookline.adapters.temporal.answers import HELD, NOT_HERE, Answer
 from hookline.adapters.temporal.client import TemporalClient, connected, host_queue, translated
 from hookline.adapters.temporal.workflow import ADVANCE, CANCEL, RunWorkflow
+from hookline.cancelling import end
 from hookline.domain.hosts import version_numbers
 from hookline.errors import SchedulerError
 
@@ -123,10 +124,7 @@ class WorkerThread:
             raise translated(self._site, problem) from problem
         finally:
             stopped.cancel()
-            left: list[asyncio.Future[Any]] = [*running, *self._doing]
-            for task in left:
-                task.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await end(*running, *self._doing)
 
     async def _while_running(
         self, doing: Coroutine[Any, Any, None], running: list[asyncio.Future[Any]]
@@ -180,8 +178,8 @@ class WorkerThread:
         }
 
     @activity.defn(name=ADVANCE)
-    async def _advance(self, store: str, run_id: str) -> Answer:
-        self._refuse_strangers(store)
+    async def _advance(self, run: str) -> Answer:
+        run_id = self._own_run(run)
         said = await self._beating(self._engine.begin(self._engine.advance(run_id)))
         if said == HELD:
             raise ApplicationError("", type="Held")
@@ -190,13 +188,15 @@ class WorkerThread:
         return said
 
     @activity.defn(name=CANCEL)
-    async def _cancel(self, store: str, run_id: str) -> None:
-        self._refuse_strangers(store)
+    async def _cancel(self, run: str) -> None:
+        run_id = self._own_run(run)
         await asyncio.wrap_future(self._engine.begin(self._engine.cancel(run_id)))
 
-    def _refuse_strangers(self, store: str) -> None:
+    def _own_run(self, run: str) -> str:
+        """The run of a store, which has to be ours."""
+        store, _, run_id = run.partition("/")
         if store == self._site.store.id:
-            return
+            return run_id
         if store not in self._strange:
             self._strange.add(store)
             queue = self._site.settings.task_queue

@@ -60,16 +60,16 @@ class RunWorkflow:
             if said is None:
                 continue
             self._show(said["status"])
-            if said["done"]:
+            if said.get("done"):
                 return str(said["status"])
-            await self._wait(store, run_id, seen, said["wait"])
+            await self._wait(store, run_id, seen, said.get("wait"))
 
     async def _advance(self, store: str, run_id: str, seen: int) -> dict[str, Any] | None:
         """What one advance said; None if another one is needed."""
         home = self._home
         activity: workflow.ActivityHandle[dict[str, Any]] = workflow.start_activity(
             ADVANCE,
-            args=[store, run_id],
+            f"{store}/{run_id}",
             task_queue=home or None,
             schedule_to_start_timeout=AT_HOME if home else None,
             start_to_close_timeout=LONGEST,
@@ -107,7 +107,7 @@ class RunWorkflow:
         except asyncio.CancelledError:
             await workflow.execute_activity(
                 CANCEL,
-                args=[store, run_id],
+                f"{store}/{run_id}",
                 start_to_close_timeout=timedelta(minutes=1),
                 retry_policy=AGAIN,
             )

@@ -61,7 +61,7 @@ def check_condition(when: Scalar, point: Point, report: Problems) -> None:
 
 def check_prompt(root: str, name: str, mark: Mark, report: Problems) -> None:
     """A session's prompt must be a file, and name no variable that there is not."""
-    from hookline.sessions import prompts  # few projects have a prompt of their own
+    from hookline.sessions.told import prompts  # few projects have a prompt of their own
 
     try:
         template = prompts.read(root, name)

@@ -13,8 +13,8 @@ from hookline.domain.work.submissions import NO_TEST
 from hookline.hooks.builtin import GATES
 from hookline.hooks.builtin.gates.commands import shows_tests
 from hookline.hooks.followed import followed_files
+from hookline.hooks.gates.resolution import Authorship, gatekeepers
 from hookline.hooks.registry import Hook, HookRegistry
-from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.scopes import HookScopes
 from hookline.points import HOLDING
 from hookline.project import CONFIG_NAME

@@ -19,8 +19,11 @@ def was_parked_later(run: Run, now: float) -> bool:
     return run.updated_at is not None and seconds(run.updated_at) > now + SET_BACK
 
 
+def has_woken(run: Run, now: float) -> bool:
+    """Whether the moment has come that a run waits for."""
+    return run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now))
+
+
 def is_due(run: Run, now: float) -> bool:
     """Whether a run has something to do, if nobody does it already."""
-    if run.status in TERMINAL or run.status == PAUSED or run.wake_at is None:
-        return False
-    return run.wake_at <= now or was_parked_later(run, now)
+    return run.status not in TERMINAL and run.status != PAUSED and has_woken(run, now)

@@ -219,6 +219,16 @@ def run_id(number: int) -> str:
     return f"R-{number}"
 
 
+# How many runs are asked for by whoever wants them all.
+EVERY = 1_000_000
+
+
+def run_of_place(place: str) -> str | None:
+    """The run that a place such as `R-1/1/turn` is in; None if it is in none."""
+    run = place.partition("/")[0]
+    return run if run[:2] == "R-" else None
+
+
 def run_number(text: str) -> int:
     """`R-12`, `r-12` or `12` as the number in the store."""
     digits = text[2:] if text[:2] in ("R-", "r-") else text

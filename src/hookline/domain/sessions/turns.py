@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline.domain.runs.model import run_of_place
+
 
 class Usage(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     """What a turn used, as the agent reports it; some of the input may have come from a cache.
@@ -70,13 +72,7 @@ class Purpose(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def run_id(self) -> str | None:
         """The run that asks for the turn, if one does."""
-        return run_of(self.call)
-
-
-def run_of(call: str) -> str | None:
-    """The run that a call is a place in."""
-    run = call.partition("/")[0]
-    return run if run[:2] == "R-" else None
+        return run_of_place(self.call)
 
 
 class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):

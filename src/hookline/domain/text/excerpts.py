@@ -36,6 +36,29 @@ _TRACE = r"\s*(?:at |code: |stack backtrace:|note: )"
 MOST_NAMES, MOST_WRONG, FAILED_BYTES, FAILED_LINE = 4, 6, 1000, 160
 
 
+# The line that takes the place of what was left out of the middle of a text.
+LEFT_OUT = r"… \d+ bytes left out …"
+
+
+def left_out(count: int) -> str:
+    """The line that says how much of a text is missing in its middle."""
+    return f"… {count} bytes left out …"
+
+
+def without_middle(text: str, limit: int, head: int | None = None, *, more: int = 0) -> str:
+    """A text within so many bytes, `head` of them from its beginning, or half.
+
+    What is missing is marked; `more` is what its middle had lost before.
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit and not more:
+        return data.decode()
+    begin = limit // 2 if head is None else head
+    ends = data[:begin], data[max(len(data) + begin - limit, begin) :]
+    first, last = (each.decode("utf-8", "ignore") for each in ends)
+    return f"{first}\n{left_out(max(len(data) - limit, 0) + more)}\n{last}"
+
+
 def excerpt(text: str) -> str:
     """The last lines of a text, and what failed before them; `…` stands for what is left out."""
     whole = text.strip()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from hookline.ports.processes import ProcessGroup
-    from hookline.ports.store import Store, Transaction
+    from hookline.ports.store import Store, Transaction, View
 
 MAX_ATTEMPTS = 3
 LEASE_MARGIN = 60.0
@@ -52,6 +52,11 @@ class Owner(Immutable):
     end_strays: Callable[[str], None]
     # How long a lease on a run lasts if it is not renewed.
     lease: float = LEASE_HERE
+
+    def is_elsewhere(self, view: View, run_id: str) -> bool:
+        """Whether another process that is alive advances a run."""
+        holder, _, until = view.runs.leases.holder(run_id)
+        return holder is not None and not self.is_free(holder, until)
 
     def not_over(self, now: float) -> float:
         """Until when a lease must have lasted at least, to be ours still if nobody has taken it.

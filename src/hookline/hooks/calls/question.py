@@ -14,8 +14,9 @@ import msgspec
 from hookline.domain.hooks.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import ACTION_TYPES
+from hookline.domain.text.excerpts import without_middle
 from hookline.errors import BadInput, HookFailure
-from hookline.hooks.framing import framed, without_middle
+from hookline.hooks.framing import framed
 from hookline.hooks.projectfiles import read_file
 from hookline.points import DECIDE, FEED, GATE, GUARD, POINTS, REACT, STEER, rule_of
 

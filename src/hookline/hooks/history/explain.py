@@ -24,7 +24,7 @@ from hookline.domain.hooks.records import (
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import SETTLED, Task
 from hookline.domain.text.display import shortened
-from hookline.hooks.verdicts import run_of
+from hookline.hooks.gates.verdicts import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -155,15 +155,15 @@ class HookStatistics(msgspec.Struct, rename="camel", kw_only=True):
     """How often one hook was called and with which ends, and how long it took."""
 
     name: str
-    calls: int
-    ok: int
-    skipped: int
-    failed: int
-    pending: int
-    cut: int
-    p50_ms: float
-    p95_ms: float
-    slow: bool
+    calls: int = 0
+    ok: int = 0
+    skipped: int = 0
+    failed: int = 0
+    pending: int = 0
+    cut: int = 0
+    p50_ms: float = 0.0
+    p95_ms: float = 0.0
+    slow: bool = False
 
 
 def statistics(view: View) -> list[HookStatistics]:

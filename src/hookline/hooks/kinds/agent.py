@@ -14,10 +14,10 @@ from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.errors import HookFailure, HookTimeout, did_you_mean
 from hookline.hooks.calls.program import MAX_ANSWER, json_object
 from hookline.hooks.calls.question import answer_schema, cut, question
+from hookline.hooks.gates.resolution import own_work
 from hookline.hooks.kinds import REVIEWER, Fault, Reading
 from hookline.hooks.registry import NEVER, NOTHING
 from hookline.hooks.replies import json_objects
-from hookline.hooks.resolution import own_work
 from hookline.points import FEED, GATE, HOLDING, rule_of
 from hookline.ports.agents import TurnRequest
 

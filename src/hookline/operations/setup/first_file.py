@@ -84,11 +84,11 @@ def unproven(found: Survey, trials: Sequence[TriedCommand] = ()) -> str | None:
     """
     has_check = any(each.why_not is None for each in _checks(found.tests, trials))
     if found.version_control is not None:
-        no_check = "no check is live: a promise counts if a file has changed, and nothing proves it"
+        no_check = "no check is active: a promise counts if a file changed, and nothing proves it"
         return None if has_check else no_check
     if has_check:
         return "this is not a git repository: a promise counts if no check fails, changed or not"
-    lacking = "no check is live and this is not a git repository"
+    lacking = "no check is active and this is not a git repository"
     return f"{lacking}: the agent's promise is believed, without proof"
 
 

@@ -75,7 +75,12 @@ def set_up(project: Project, text: str, environ: Mapping[str, str]) -> Made:
     made = Made()
     wrote = _write(project.config, text)
     (made.created if wrote else made.kept).append(CONFIG_NAME)
-    is_ours = _make_store(project, environ, made)
+    try:
+        is_ours = _make_store(project, environ, made)
+    except BaseException:
+        if wrote:  # the next one writes it again, and trusts it
+            os.unlink(project.config)
+        raise
     _trust(project, text if wrote else None, environ, made)
     if is_ours:
         keep_base()

@@ -11,8 +11,8 @@ import msgspec
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.sessions.validation import ValidationRule
 from hookline.hooks.followed import followed_files, steering_files
-from hookline.sessions.prompts import code
 from hookline.sessions.state import PINS
+from hookline.sessions.told.prompts import code
 from hookline.tasks.task_runs import runs_on
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from hookline.domain.work.repository import (
     told_commit,
 )
 from hookline.errors import HookFailure, Untrusted
-from hookline.hooks.verdicts import overrides
+from hookline.hooks.gates.verdicts import overrides
 from hookline.pipeline.repository import unmerged
 from hookline.pipeline.repository.forge_merge import ForgeMerge
 from hookline.pipeline.repository.merge_facts import BENEATH, BY_OTHERS, REBASED, TESTED, MergeFacts

@@ -11,7 +11,7 @@ from hookline.domain.work.repository import Refused
 from hookline.pipeline.repository.merge_facts import merged_by_others, prove_merged, since
 from hookline.pipeline.repository.requests import WAITS, MergeResult, RepoRequest
 from hookline.pipeline.repository.unmerged import objection, refused
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from hookline.domain.tasks import Task

@@ -23,10 +23,10 @@ from hookline.pipeline.repository.requests import PreparedWork, RepoRequest
 from hookline.pipeline.repository.unmerged import conflicting
 from hookline.points import HOLDING
 from hookline.project import recorded_path
-from hookline.sessions import prompts
 from hookline.sessions.point_calls import hooks_at
 from hookline.sessions.spending import turn_spans
-from hookline.sessions.task_file import export_task
+from hookline.sessions.told import prompts
+from hookline.sessions.told.task_file import export_task
 from hookline.tasks.work_record import is_excused, reported_reasons, start_of
 
 if TYPE_CHECKING:

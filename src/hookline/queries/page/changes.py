@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
-from hookline.queries.changes import Change
-from hookline.queries.diffs import MAX_DIFF, MAX_ITERATION, compared
+from hookline.domain.text.excerpts import LEFT_OUT
 from hookline.queries.page.shown import Shown
-from hookline.queries.project_report import task_report
-from hookline.queries.session_story import chapters, iteration_change
+from hookline.queries.reports.changes import Change
+from hookline.queries.reports.diffs import MAX_DIFF, MAX_ITERATION, compared
+from hookline.queries.reports.project import task_report
+from hookline.queries.reports.story import chapters, iteration_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,8 +34,8 @@ _STATUS = (
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b"}
 _QUOTED = re.compile(r"\\([0-7]{3}|.)")
-# What is where the middle of a long diff was left out.
-_LEFT_OUT = re.compile(r"… \d+ bytes left out …")
+# No line of a file begins like this: the diff puts a sign before each.
+_CUT = re.compile(rf"^{LEFT_OUT}$", re.MULTILINE)
 
 
 class DiffLine(Shown):
@@ -108,7 +109,7 @@ def diff_page(change: Change | None) -> DiffPage:
         files=files,
         added=added,
         removed=removed,
-        cut=_LEFT_OUT.search(change.diff) is not None,
+        cut=_CUT.search(change.diff) is not None,
         unknown=change.unknown,
     )
 
@@ -185,7 +186,7 @@ def _hunks(lines: list[str]) -> Iterator[Hunk]:
             places = old if is_old else None, new if is_new else None
             found.append(DiffLine(kind=kind, old=places[0], new=places[1], text=line[1:]))
             old, new = old + is_old, new + is_new
-        elif _LEFT_OUT.fullmatch(line):  # what follows has no known place
+        elif _CUT.fullmatch(line):  # what follows has no known place
             break
     if header:
         yield Hunk(header=header, lines=found)

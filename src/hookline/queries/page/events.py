@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.events import Event
 from hookline.domain.runs.model import UnknownRun
-from hookline.errors import UnknownEvent
 from hookline.hooks.history.explain import Explanation
 from hookline.queries.page.shown import (
     CallRow,
@@ -142,9 +141,7 @@ def _backwards(log: Log, wanted: EventFilter, before: int) -> Iterator[Event]:
 def event_page(app: App, seq: int) -> EventPage:
     """One event with everything that it led to."""
     with app.read() as view:
-        event = view.log.find(seq)
-        if event is None:
-            raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
+        event = view.log.at(seq)
         later = view.log.events(after=seq, limit=LOOKED_AT)
         return EventPage(
             seq=view.log.last(),

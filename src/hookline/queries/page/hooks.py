@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import FIRINGS
 from hookline.domain.hooks.names import short_name
-from hookline.errors import BadInput, HookFailure, UnknownEvent
+from hookline.errors import BadInput, HookFailure
 from hookline.hooks.calls.settle import point_of
 from hookline.hooks.frames import event_payload
 from hookline.hooks.history.explain import Explanation
@@ -118,7 +118,7 @@ def _all(app: App) -> Iterator[tuple[str | None, Hook]]:
 def _row(
     app: App, view: View, hook: Hook, owner: str | None, figures: Mapping[str, HookStatistics]
 ) -> HookRow:
-    known = figures.get(hook.name)
+    known = figures.get(hook.name) or HookStatistics(name=hook.name)
     newest = view.calls.calls_of(hook.name, 1)
     failed = next(iter(view.calls.last_failures(hook.name)), None)
     return HookRow(
@@ -132,15 +132,15 @@ def _row(
         when=hook.when,
         enabled=view.switches.all().get(hook.name, hook.enabled),
         held_back=app.suspended.get(hook.name),
-        calls=known.calls if known is not None else 0,
-        ok=known.ok if known is not None else 0,
-        skipped=known.skipped if known is not None else 0,
-        failed=known.failed if known is not None else 0,
-        pending=known.pending if known is not None else 0,
-        cut=known.cut if known is not None else 0,
-        p50_ms=known.p50_ms if known is not None else 0.0,
-        p95_ms=known.p95_ms if known is not None else 0.0,
-        slow=known.slow if known is not None else False,
+        calls=known.calls,
+        ok=known.ok,
+        skipped=known.skipped,
+        failed=known.failed,
+        pending=known.pending,
+        cut=known.cut,
+        p50_ms=known.p50_ms,
+        p95_ms=known.p95_ms,
+        slow=known.slow,
         last_error=failed.error if failed is not None else None,
         error_seq=failed.event_seq if failed is not None else None,
         seq=newest[0].event_seq if newest else None,
@@ -188,9 +188,7 @@ def try_condition(app: App, when: str, seq: int, name: str | None) -> Tried:
     if len(when) > MAX_CONDITION:
         raise BadInput(f"a condition can have at most {MAX_CONDITION:,} characters")
     with app.read() as view:
-        event = view.log.find(seq)
-        if event is None:
-            raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
+        event = view.log.at(seq)
         payload = event_payload(event, view.calls.payload(seq))
         calls = view.calls.deliveries(seq)
     hook = app.scopes.meant(name) if name is not None else None

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from hookline.domain.sessions.tools import UsedTool, note_tool
 from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput
 from hookline.queries.page.shown import CallRow, Shown, Text, call_row, text
-from hookline.queries.session_details import EndedIteration
-from hookline.queries.session_story import (
+from hookline.queries.reports.story import (
     Checked,
     CheckedRule,
     Fired,
@@ -19,6 +17,7 @@ from hookline.queries.session_story import (
     ToldTurn,
     chapters,
 )
+from hookline.queries.session_details import EndedIteration
 from hookline.sessions.names import find
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.ports.feeds import FeedRecord
     from hookline.ports.store import View
-    from hookline.queries.session_story import Step, ToldChapter
+    from hookline.queries.reports.story import Step, ToldChapter
 
 # So much of a session's feed is searched for the tools of a turn.
 MAX_FEED = 4 * 1024 * 1024
@@ -192,22 +191,19 @@ def tools_used(app: App, run_id: str) -> list[ToolUse]:
 
 
 def _tools(records: Iterable[FeedRecord]) -> list[ToolUse]:
-    """Each tool with its result, which comes after it, if it came."""
-    found: list[ToolUse] = []
-    open_since: list[int] = []
+    found: list[UsedTool] = []
     for record in records:
-        data = record["data"]
-        if record["type"] != "agent":
-            continue
-        if data.get("type") == "tool":
-            open_since.append(len(found))
-            name, detail = str(data.get("name", "")), str(data.get("detail", ""))
-            at = str(record["timestamp"])
-            found.append(ToolUse(at=at, name=name, detail=detail, ok=None, seconds=None))
-        elif data.get("type") == "tool_result" and open_since:
-            place = open_since.pop(0)
-            took = seconds(str(record["timestamp"])) - seconds(found[place].at)
-            found[place] = msgspec.structs.replace(
-                found[place], ok=bool(data.get("ok", True)), seconds=took
-            )
-    return found
+        if record["type"] == "agent":
+            note_tool(found, record.get("timestamp"), record["data"])
+    return [_tool(each) for each in found]
+
+
+def _tool(used: UsedTool) -> ToolUse:
+    until = used.ended
+    return ToolUse(
+        at=used.began,
+        name=used.name,
+        detail=used.detail,
+        ok=used.is_ok if until is not None else None,
+        seconds=seconds(until) - seconds(used.began) if until is not None else None,
+    )

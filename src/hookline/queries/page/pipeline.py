@@ -9,13 +9,13 @@ from hookline.domain.hooks.names import short_name
 from hookline.domain.tasks import SUBMITTED
 from hookline.domain.timestamps import iso
 from hookline.domain.work.submissions import MERGE, SUBMIT
-from hookline.hooks.verdicts import verdicts_of
+from hookline.hooks.gates.verdicts import verdicts_of
 from hookline.pipeline.gate_verbs import open_runs, queued
 from hookline.points import HOLDING
-from hookline.queries.gates import waiting
 from hookline.queries.page.shown import Shown
 from hookline.queries.sessions import SessionFacts, facts
 from hookline.queries.submissions import submission_state
+from hookline.queries.waiting.gates import waiting
 from hookline.tasks.task_runs import live_sessions, runs_on
 from hookline.wiring.running.hosts import workers
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 Light = Literal["passed", "failed", "waits", "asked", "skipped", "overridden", "not yet"]

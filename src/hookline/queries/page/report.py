@@ -14,8 +14,8 @@ from hookline.queries.page.iteration import IterationPage, ToolUse, told_steps, 
 from hookline.queries.page.sessions import SessionPage, session_page
 from hookline.queries.page.shown import Shown
 from hookline.queries.page.tasks import GateRow, gate_row
-from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
-from hookline.queries.session_story import receipts
+from hookline.queries.reports.project import ProjectReport, ReportedSession, ReportedTask
+from hookline.queries.reports.story import receipts
 from hookline.queries.waiting.item import Item
 from hookline.sessions.spending import WholeCost
 from hookline.tasks.notes import Note
@@ -24,7 +24,11 @@ from hookline.version import __version__
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.ports.store import View
-    from hookline.queries.report import SessionReport, ToldIteration
+    from hookline.queries.reports.session import SessionReport, ToldIteration
+
+
+# How many iterations are told in a line.
+MOST_LINES = 1000
 
 
 class ToldWhole(Shown):
@@ -46,14 +50,13 @@ class OverriddenGate(Shown):
 
 
 class SessionStory(Shown):
-    """A session with its newest iterations in full; `seconds` is how long it was working.
+    """A session with its newest iterations in full.
 
     `left_out` older iterations are not even listed. `proof` is the last one that a stop hook kept.
     """
 
     page: SessionPage
     why: str | None
-    seconds: float | None
     iterations: int
     left_out: int
     story: list[ToldWhole]
@@ -119,18 +122,16 @@ def session_file(app: App, found: SessionReport) -> ReportFile:
     """The report of a session."""
     known, used = found.known, tools_used(app, found.known.run_id)
     page = session_page(app, known.run_id)
-    listed = page.iterations[-len(found.overview) - 1 :] if found.left_out else page.iterations
     first = page.iterations[-1].chapter - len(found.story) + 1 if page.iterations else 1
     proofs = [receipt for each in found.story for receipt in receipts(each.chapter)]
     with app.read() as view:
         story = SessionStory(
             page=msgspec.structs.replace(
-                page, ways=[], previous=None, next=None, iterations=listed
+                page, ways=[], previous=None, next=None, iterations=page.iterations[-MOST_LINES:]
             ),
             why=found.why,
-            seconds=found.seconds,
             iterations=found.iterations,
-            left_out=found.left_out,
+            left_out=max(len(page.iterations) - MOST_LINES, 0),
             story=[
                 _iteration(view, number, each, found, used)
                 for number, each in enumerate(found.story, first)

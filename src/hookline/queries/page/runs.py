@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import RUN_EVENTS, RUN_NOTES
 from hookline.domain.runs import model
-from hookline.domain.runs.model import JournalEffect, Run, run_number
+from hookline.domain.runs.model import EVERY, JournalEffect, Run, run_number
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, StoreCorrupt
@@ -16,13 +16,12 @@ from hookline.flows.journal import inside, shown
 from hookline.flows.outcomes import as_answered
 from hookline.queries.page.shown import EventRow, Shown, Way, clipped, event_row, optional_text
 from hookline.queries.page.ways import run_ways
-from hookline.wiring.running.hosts import is_held
+from hookline.wiring.running.hosts import advancing
 
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.ports.store import Blobs, View
 
-EVERY = 1_000_000
 MOST_EVENTS = 500
 # What happened to a run, besides the journal of its effects.
 _TURNS = sorted(
@@ -129,7 +128,6 @@ def runs_page(app: App, wanted: RunFilter, before: str | None, limit: int) -> Ru
 
 def _row(view: View, run: Run) -> RunRow:
     told = as_answered(view, run)
-    holder, _, until = view.runs.leases.holder(run.run_id)
     return RunRow(
         run_id=run.run_id,
         flow=run.flow,
@@ -140,7 +138,7 @@ def _row(view: View, run: Run) -> RunRow:
         updated_at=run.updated_at,
         reason=told.reason,
         error=run.error,
-        holder=holder if is_held(view, holder, until) else None,
+        holder=advancing(view, run.run_id),
         wake_at=iso(run.wake_at) if run.wake_at is not None else None,
         iteration=run.iteration,
         asks=len(_questions(view, run)),

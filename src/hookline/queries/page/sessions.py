@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.runs.model import run_number
+from hookline.domain.runs.model import EVERY, run_number
 from hookline.domain.tasks import Task
 from hookline.domain.timestamps import seconds
-from hookline.queries.page.shown import Shown, Way
+from hookline.queries.page.shown import Shown, Way, newest_seq
 from hookline.queries.page.ways import session_ways
-from hookline.queries.proofs import only_claimed, session_unproven
+from hookline.queries.reports.proofs import only_claimed, session_unproven
 from hookline.queries.session_details import (
     EndedIteration,
     HeldText,
@@ -24,7 +24,7 @@ from hookline.queries.session_details import (
     spent,
 )
 from hookline.queries.sessions import SessionFacts, facts
-from hookline.sessions.names import EVERY, find
+from hookline.sessions.names import find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +142,6 @@ def session_row(view: View, run: Run) -> SessionRow:
     """A session in a line."""
     ended = endings(view, run.run_id)
     usd, tokens = spent(ended)
-    newest = view.log.newest(run.run_id)
     known = facts(view, run)
     return SessionRow(
         known=known,
@@ -150,7 +149,7 @@ def session_row(view: View, run: Run) -> SessionRow:
         limits=countdown(view, run.run_id, ended),
         usd=usd,
         tokens=tokens,
-        seq=newest.seq if newest is not None else 0,
+        seq=newest_seq(view, run.run_id) or 0,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 import msgspec
 
 from hookline.domain.hooks.names import short_name
+from hookline.domain.runs.model import run_of_place
 from hookline.domain.text.display import untrusted
 
 if TYPE_CHECKING:
@@ -114,12 +115,16 @@ def event_row(event: Event) -> EventRow:
 
 def run_of_event(event: Event) -> str | None:
     """The run that an event is about, or that it happened in."""
-    if event.node_id.startswith("R-"):
-        return event.node_id
-    for named in (event.data.get("run"), str(event.data.get("name", "")).partition("/")[0]):
-        if isinstance(named, str) and named.startswith("R-"):
-            return named
+    for place in (event.node_id, event.data.get("run"), event.data.get("name")):
+        if found := run_of_place(str(place)):
+            return found
     return optional_text(event.metadata.get("run"))
+
+
+def newest_seq(view: View, node: str) -> int | None:
+    """The newest event about a task or a run."""
+    event = view.log.newest(node)
+    return event.seq if event is not None else None
 
 
 def optional_text(value: Any) -> str | None:

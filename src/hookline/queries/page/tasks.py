@@ -12,10 +12,10 @@ from hookline.domain.tasks import Task
 from hookline.hooks.history.explain import Explanation
 from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.page.sessions import SessionRow, session_row
-from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, text
+from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, newest_seq, text
 from hookline.queries.page.ways import task_ways
-from hookline.queries.project_report import task_report
-from hookline.queries.proofs import NONE, Proof
+from hookline.queries.reports.project import task_report
+from hookline.queries.reports.proofs import NONE, Proof
 from hookline.queries.why import why
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks import notes
@@ -147,12 +147,11 @@ def _order(task: Task) -> tuple[int, int]:
 
 
 def _row(view: View, task: Task, settled: set[str], working: Mapping[str, str]) -> TaskRow:
-    newest = view.log.newest(task.id)
     return TaskRow(
         task=task,
         unmet=[each for each in task.depends_on if each not in settled],
         session=working.get(task.id),
-        seq=newest.seq if newest is not None else 0,
+        seq=newest_seq(view, task.id) or 0,
     )
 
 
@@ -167,7 +166,7 @@ def task_page(app: App, identifier: str) -> TaskPage:
         runs = list(runs_on(view, task.id, SESSION))
         parts = (edge.from_id for edge in view.graph.edges_to(task.id, t.SPAWNED_BY))
         waiting = (edge.from_id for edge in view.graph.edges_to(task.id, t.DEPENDS_ON))
-        has_work = bool(runs) or task.state in (t.SUBMITTED, t.COMPLETED)
+        has_work = any(runs_on(view, task.id)) or task.state in (t.SUBMITTED, t.COMPLETED)
         return TaskPage(
             seq=view.log.last(),
             task=task,

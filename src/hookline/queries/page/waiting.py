@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.pipeline.gate_verbs import run_of
-from hookline.queries import gates
-from hookline.queries.attention import items
-from hookline.queries.page.shown import Shown, Way
+from hookline.queries.page.shown import Shown, Way, newest_seq
 from hookline.queries.page.ways import answer_ways, run_ways, session_ways, task_ways
 from hookline.queries.sessions import facts
+from hookline.queries.waiting import gates
+from hookline.queries.waiting.attention import items
 from hookline.sessions.names import find
 
 if TYPE_CHECKING:
@@ -112,11 +112,11 @@ def _about(view: View, item: Item) -> _About:
         return _of_breakpoint(view, view.runs.find(item.node), item.id.partition(" ")[2])
     if item.kind == "run":
         run = view.runs.find(item.node)
-        seq = _newest(view, run.run_id)
+        seq = newest_seq(view, run.run_id)
         return _About(run_id=run.run_id, seq=seq, ways=tuple(run_ways(run)))
     if item.node.startswith("T-"):
         return _of_task(view, item.node)
-    return _About(seq=_event_of(item))
+    return _About(seq=item.seq)
 
 
 def _of_session(view: View, run: Run) -> _About:
@@ -125,7 +125,7 @@ def _of_session(view: View, run: Run) -> _About:
         task_id=known.task_id,
         run_id=run.run_id,
         session=known.name,
-        seq=_newest(view, run.run_id),
+        seq=newest_seq(view, run.run_id),
         ways=tuple(session_ways(known)),
     )
 
@@ -165,18 +165,7 @@ def _of_task(view: View, task_id: str) -> _About:
     return _About(
         task_id=task_id,
         run_id=run.run_id if run is not None else None,
-        seq=asked.seq if asked is not None else _newest(view, task_id),
+        seq=asked.seq if asked is not None else newest_seq(view, task_id),
         question=question,
         ways=tuple(task_ways(view, task_id)),
     )
-
-
-def _newest(view: View, node: str) -> int | None:
-    event = view.log.newest(node)
-    return event.seq if event is not None else None
-
-
-def _event_of(item: Item) -> int | None:
-    """The event of a hook's call, as `why` is told to explain it."""
-    number = item.command.rpartition(" ")[2]
-    return int(number) if item.command.startswith("hookline why ") and number.isdecimal() else None

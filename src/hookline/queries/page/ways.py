@@ -8,9 +8,9 @@ from hookline.domain import tasks as t
 from hookline.domain.runs import model as runs
 from hookline.domain.sessions import model as sessions
 from hookline.pipeline.gate_verbs import run_of
-from hookline.queries import gates
 from hookline.queries.page.shown import Way
 from hookline.queries.sessions import RUNNING, WAITING
+from hookline.queries.waiting import gates
 from hookline.sessions.starting import session_on
 
 if TYPE_CHECKING:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 from hookline.domain.events import TURN
 from hookline.domain.hooks.names import outside_name
 from hookline.domain.hooks.records import SKIPPED
-from hookline.domain.sessions.turns import TurnCost
 from hookline.domain.telemetry import Figure, Series
 from hookline.domain.timestamps import seconds
+from hookline.sessions.spending import recorded_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.domain.events import Event
+    from hookline.domain.sessions.turns import TurnCost
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.store import View
 
@@ -50,11 +49,8 @@ class FigureReader:
 
     def _note(self, event: Event) -> None:
         if event.type == TURN:
-            try:
-                cost = msgspec.convert(event.data, TurnCost)
-            except msgspec.ValidationError:  # one that Hookline cannot have written
-                return
-            self._turns[cost.turn] = cost
+            if (cost := recorded_cost(event)) is not None:
+                self._turns[cost.turn] = cost
         elif event.type == "session_ended":
             self._sessions[self._labels(outcome=event.data.get("outcome"))] += 1
         else:

@@ -64,83 +64,76 @@ class Gatherer:
         """The next spans, about `limit` of them."""
         places = Places(view, self._store_id, self._borders)
         known = (self._content, self._blobs, self._turns, self._tools, self._drivers)
-        making = Spans(view, places, *known)
-        spans: list[Span] = []
-        seq, more_events = _events(view, making, position, spans, limit)
-        closed = _reopened(view, making, places, position, spans, limit)
-        delivery, left_open, more_calls = _calls(view, making, places, position, spans, limit)
+        batch = _Batch(view, Spans(view, places, *known), places, position, limit)
+        seq, more_events = batch.events()
+        closed = batch.reopened()
+        delivery, left_open, more_calls = batch.calls()
         after = msgspec.structs.replace(position, seq=seq, delivery=delivery)
-        return SpanBatch(spans, after, left_open, closed, more_events or more_calls)
+        return SpanBatch(batch.spans, after, left_open, closed, more_events or more_calls)
 
 
-def _events(
-    view: View, making: Spans, position: ExportPosition, spans: list[Span], limit: int
-) -> tuple[int, bool]:
-    """Spans of the next events; the place after them, and whether there are more."""
-    seq = position.seq
-    events = view.log.events(after=seq, types=RELEVANT, limit=PAGE)
-    for event in events:
-        try:
-            made = list(making.of_event(event))
-        except NotYet:
-            if 0 <= view.time() - seconds(event.timestamp) < LATE:
-                return seq, False
-            made = list(making.of_event(event, waits=False))
-        spans += made
-        seq = event.seq
-        if len(spans) >= limit:
-            return seq, True
-    return (seq, True) if len(events) == PAGE else (view.log.last(), False)
+class _Batch:
+    """The spans of what is over after a position, about `limit` of them, as they are found."""
 
+    def __init__(
+        self, view: View, making: Spans, places: Places, position: ExportPosition, limit: int
+    ) -> None:
+        self.spans: list[Span] = []
+        self._view, self._making, self._places = view, making, places
+        self._position, self._limit = position, limit
 
-def _reopened(
-    view: View,
-    making: Spans,
-    places: Places,
-    position: ExportPosition,
-    spans: list[Span],
-    limit: int,
-) -> list[int]:
-    """Spans of calls that were open before; their numbers."""
-    closed: list[int] = []
-    after = 0
-    while rows := view.exports.perhaps_over(position.name, after, PAGE):
+    def events(self) -> tuple[int, bool]:
+        """Those of the next events; the place after them, and whether there are more."""
+        view, seq = self._view, self._position.seq
+        events = view.log.events(after=seq, types=RELEVANT, limit=PAGE)
+        for event in events:
+            try:
+                made = list(self._making.of_event(event))
+            except NotYet:
+                if 0 <= view.time() - seconds(event.timestamp) < LATE:
+                    return seq, False
+                made = list(self._making.of_event(event, waits=False))
+            self.spans += made
+            seq = event.seq
+            if self._is_full():
+                return seq, True
+        return (seq, True) if len(events) == PAGE else (view.log.last(), False)
+
+    def reopened(self) -> list[int]:
+        """Those of calls that were open before; their numbers."""
+        closed: list[int] = []
+        after = 0
+        while rows := self._view.exports.perhaps_over(self._position.name, after, PAGE):
+            for row in rows:
+                after = row.id
+                if self._note(row):
+                    closed.append(row.id)
+                if self._is_full():
+                    return closed
+        return closed
+
+    def calls(self) -> tuple[int, list[int], bool]:
+        """Those of the next calls; the place after them, which are open, whether more follow."""
+        delivery = self._position.delivery
+        left_open: list[int] = []
+        rows = self._view.exports.calls_after(delivery, PAGE)
         for row in rows:
-            after = row.id
-            if _is_over(view, places, row):
-                spans += _of_call(making, row)
-                closed.append(row.id)
-            if len(spans) >= limit:
-                return closed
-    return closed
+            if self._is_full():
+                return delivery, left_open, True
+            delivery = row.id
+            if not self._note(row):
+                left_open.append(row.id)
+        return delivery, left_open, len(rows) == PAGE
 
+    def _is_full(self) -> bool:
+        return len(self.spans) >= self._limit
 
-def _calls(
-    view: View,
-    making: Spans,
-    places: Places,
-    position: ExportPosition,
-    spans: list[Span],
-    limit: int,
-) -> tuple[int, list[int], bool]:
-    """Spans of the next calls; the place after them, those that are open, whether more follow."""
-    delivery = position.delivery
-    left_open: list[int] = []
-    rows = view.exports.calls_after(delivery, PAGE)
-    for row in rows:
-        if len(spans) >= limit:
-            return delivery, left_open, True
-        delivery = row.id
-        if _is_over(view, places, row):
-            spans += _of_call(making, row)
-        else:
-            left_open.append(row.id)
-    return delivery, left_open, len(rows) == PAGE
-
-
-def _of_call(making: Spans, row: Delivery) -> list[Span]:
-    """What was skipped was not called."""
-    return [] if row.status == SKIPPED else list(making.of_call(row))
+    def _note(self, row: Delivery) -> bool:
+        """Whether a call is over; then its spans are here, unless it was skipped."""
+        is_over = _is_over(self._view, self._places, row)
+        if is_over and row.status != SKIPPED:
+            self.spans += self._making.of_call(row)
+        return is_over
 
 
 def _is_over(view: View, places: Places, row: Delivery) -> bool:

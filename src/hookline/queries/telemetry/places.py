@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hookline.domain.events import FIRED, Event
-from hookline.domain.runs.model import Run, UnknownRun
+from hookline.domain.runs.model import Run, UnknownRun, run_of_place
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.telemetry import SpanPlace, span_id, trace_id
 from hookline.immutable import Immutable
@@ -24,7 +23,6 @@ ENDS = ("run_chapter", "session_ended", "session_paused", "session_resumed", *TE
 _CHAPTERS = ("run_started", "run_chapter")
 # How many hooks and runs, each caused by the next, are followed.
 MOST_LINKS = 16
-_CALL = re.compile(r"(R-[0-9]+)/")
 
 
 class Around(Immutable):
@@ -141,8 +139,8 @@ class Places:
 
     def _fired_by(self, event: Event) -> Run | None:
         """The run that an event is of: it names it, or a point that the run fired."""
-        name = _CALL.match(str(event.data.get("name"))) if event.type == FIRED else None
-        return self.run(name[1] if name else event.node_id)
+        fired = run_of_place(str(event.data.get("name"))) if event.type == FIRED else None
+        return self.run(fired or event.node_id)
 
     def _cause(self, event: Event) -> Event | None:
         """The event at which the hook was called that caused this one."""

@@ -5,31 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hookline.queries.telemetry.figures import FigureReader
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hookline.app import App
     from hookline.domain.telemetry import Figure
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # What follows the names of units, as Prometheus wants them.
 _UNITS = {"s": "seconds", "USD": "usd"}
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
-
-
-class MetricsPage:
-    """What `/metrics` shows; kept, it reads the log only as far as that grew."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._reader = FigureReader(app.cleaner)
-
-    def text(self) -> str:
-        """All figures as they are now."""
-        with self._app.read() as view:
-            return prometheus_text(self._reader.read(view))
 
 
 def prometheus_text(figures: Iterable[Figure]) -> str:

@@ -13,10 +13,10 @@ from hookline.domain.hooks.records import DEAD, FAILED, OK, TIMEOUT, Delivery
 from hookline.domain.runs.model import INSTANT, UnknownEffect
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.telemetry import Span, SpanPlace, Value, span_id
-from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 from hookline.points import DECIDE, GATE, GUARD, rule_of
 from hookline.queries.telemetry.places import ENDS, TERMINAL, Around, Places
+from hookline.queries.telemetry.turn_spans import TurnSpans, nanoseconds, shown_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from hookline.queries.telemetry.content import SentContent
     from hookline.queries.telemetry.places import Border
     from hookline.queries.telemetry.turns import (
-        FedTurn,
         FedTurns,
-        RecordedTurn,
         TurnIndex,
-        UsedTool,
     )
 
 RELEVANT = ("effect_resolved", *ENDS)
@@ -43,20 +40,6 @@ _SHOWN_AS = {
     GUARD: ("GUARDRAIL", "guardrail"),
     DECIDE: ("EVALUATOR", "evaluator"),
 }
-# Who makes the models whose names begin so, and those of agents that name none.
-_PROVIDERS = {
-    "claude": "anthropic",
-    "gpt": "openai",
-    "o1": "openai",
-    "o3": "openai",
-    "o4": "openai",
-    "codex": "openai",
-    "gemini": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "deepseek": "deepseek",
-    "grok": "x_ai",
-}
-_MILLI = 1_000_000
 
 
 class NotYet(Exception):
@@ -77,7 +60,8 @@ class Spans:
         drivers: Mapping[str, str],
     ) -> None:
         self._view, self._places, self._content, self._blobs = view, places, content, blobs
-        self._turns, self._tools, self._drivers = turns, tools, drivers
+        self._turns, self._tools = turns, tools
+        self._made = TurnSpans(places.store_id, content, blobs, drivers)
         self._requests: dict[tuple[str, int], dict[str, Event]] = {}
 
     # Events of runs
@@ -121,8 +105,8 @@ class Spans:
             place=self._places.root(run, began.seq),
             parent=None,
             name=self._content.name(name),
-            start=_ns(began.timestamp),
-            end=_ns(ended.timestamp),
+            start=nanoseconds(began.timestamp),
+            end=nanoseconds(ended.timestamp),
             attributes={
                 **self._about(run),
                 "openinference.span.kind": "CHAIN",
@@ -164,13 +148,13 @@ class Spans:
             place=SpanPlace(around.trace, self._effect_span(run, chapter, effect_id)),
             parent=around.parent,
             name=self._content.name(f"{kind} {asked.data['step']}"),
-            start=_ns(began),
-            end=_ns(event.timestamp),
+            start=nanoseconds(began),
+            end=nanoseconds(event.timestamp),
             attributes={
                 **self._about(run),
                 "hookline.effect": f"{run.run_id}/{chapter}/{effect_id}",
                 "hookline.effect.kind": asked.data["kind"],
-                **_shown(shown),
+                **shown_as(shown),
             },
             error="effect_failed" if failed else None,
             message=self._content.said(str(event.data.get("error") or "")) if failed else "",
@@ -211,7 +195,8 @@ class Spans:
         used = [*fed[-len(turns) :], *(None for _ in turns[len(fed) :])]
         for turn, tools in zip(turns, used, strict=True):
             is_last = turn is turns[-1]
-            yield from self._turn(around, turn, asked.data, said if is_last else {}, tools)
+            told = said if is_last else {}
+            yield from self._made.of(around, self._about(around.run), turn, asked.data, told, tools)
         self._turns.forget(call, None)
         self._tools.forget(call)
 
@@ -231,109 +216,6 @@ class Spans:
         found = (self._request(run, run.chapter, each.effect_id) for each in pending)
         return [each for each in found if each is not None and each.data["kind"] == "agent"]
 
-    def _turn(
-        self,
-        around: Around,
-        turn: RecordedTurn,
-        asked: Mapping[str, Any],
-        said: Mapping[str, Any],
-        fed: FedTurn | None,
-    ) -> Iterator[Span]:
-        cost, recorded = turn.cost, _ns(turn.at)
-        place = SpanPlace(around.trace, span_id(self._places.store_id, "turn", cost.turn))
-        cut, tools = cost.unfinished or bool(said.get("interrupted")), fed.tools if fed else ()
-        # The last record of a turn that was cut may be its first: its tools were there later.
-        seen = (_ns(each.ended or each.began) for each in tools)
-        end = max((recorded, *seen)) if cut else recorded
-        error = "interrupted" if cut else "turn_failed" if said.get("error") else None
-        agent, same = self._content.name(cost.agent), self._about(around.run)
-        if conversation := said.get("conversation"):
-            same["hookline.conversation"] = self._content.name(conversation)
-            same.setdefault("gen_ai.conversation.id", same["hookline.conversation"])
-        args = asked.get("args", {})
-        given = "\n".join(self._text(args.get(name)) for name in ("opening", "prompt")).strip()
-        yield Span(
-            place=place,
-            parent=around.parent,
-            name=f"invoke_agent {agent}",
-            start=recorded - round(cost.seconds * 1000) * _MILLI,
-            end=end,
-            attributes={
-                **same,
-                **self._usage(cost),
-                **_shown(("AGENT", "agent")),
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": agent,
-                "gen_ai.provider.name": self._provider(cost),
-                "hookline.turn": cost.turn,
-                "hookline.call": cost.call,
-                "hookline.turn.role": cost.role,
-                "hookline.turn.unfinished": cost.unfinished,
-                **self._content.exchange(given, said.get("text")),
-            },
-            is_client=True,
-            error=error,
-            message=self._content.said(str(said.get("error") or "")),
-        )
-        for number, tool in enumerate(tools):
-            yield self._tool(place, number, tool, end, same)
-
-    def _text(self, value: object) -> str:
-        """A text that an agent was told, if someone wants to know."""
-        found = journal.shown(value, self._blobs) if self._content.is_wanted else None
-        return found if isinstance(found, str) else ""
-
-    def _usage(self, cost: Any) -> dict[str, Value]:
-        found: dict[str, Value] = {
-            "gen_ai.usage.input_tokens": cost.input_tokens,
-            "gen_ai.usage.output_tokens": cost.output_tokens,
-            "llm.token_count.prompt": cost.input_tokens,
-            "llm.token_count.completion": cost.output_tokens,
-            "llm.token_count.total": cost.input_tokens + cost.output_tokens,
-        }
-        if cost.model:
-            model = self._content.name(cost.model)
-            found |= dict.fromkeys(("gen_ai.request.model", "llm.model_name"), model)
-        if cost.usd is not None:
-            found |= {"llm.cost.total": cost.usd, "hookline.usd": cost.usd}
-            found["langfuse.observation.cost_details"] = f'{{"total": {cost.usd!r}}}'
-        return found
-
-    def _provider(self, cost: Any) -> str:
-        driver = self._drivers.get(cost.agent, "")
-        for known in (cost.model or "", driver, cost.agent):
-            lower = known.lower()
-            for start, provider in _PROVIDERS.items():
-                if lower.startswith(start):
-                    return provider
-        return driver or "unknown"
-
-    def _tool(
-        self, turn: SpanPlace, number: int, tool: UsedTool, last: int, same: dict[str, Value]
-    ) -> Span:
-        name, key = self._content.name(tool.name or "tool"), f"{turn.span}-{number}"
-        attributes = {
-            **same,
-            **_shown(("TOOL", "tool")),
-            "gen_ai.operation.name": "execute_tool",
-            "gen_ai.tool.name": name,
-            "gen_ai.tool.call.id": self._content.name(tool.id or key),
-            "tool.name": name,
-            **self._content.values(tool.detail, None),
-        }
-        if detail := self._content.said(tool.detail):
-            attributes["gen_ai.tool.call.arguments"] = detail
-        error = "unfinished" if tool.ended is None else None if tool.is_ok else "tool_failed"
-        return Span(
-            place=SpanPlace(turn.trace, span_id("tool", key)),
-            parent=turn.span,
-            name=f"execute_tool {name}",
-            start=_ns(tool.began),
-            end=_ns(tool.ended) if tool.ended is not None else max(last, _ns(tool.began)),
-            attributes=attributes,
-            error=error,
-        )
-
     # Calls of hooks
 
     def of_call(self, row: Delivery) -> Iterator[Span]:
@@ -343,7 +225,7 @@ class Spans:
             return
         around, rule = self._places.of_call(event, row.hook), rule_of(row.point)
         place = SpanPlace(around.trace, self._places.call(row.event_seq, row.hook))
-        start = _ns(row.started_at or event.timestamp)
+        start = nanoseconds(row.started_at or event.timestamp)
         called = str(event.data.get("name", ""))
         kept = {
             "hookline.hook.exit_code": row.exit_code,
@@ -360,7 +242,7 @@ class Spans:
             end=start + (row.duration_us or 0) * 1000,
             attributes={
                 **self._about(around.run),
-                **_shown(_SHOWN_AS.get(rule, ("CHAIN", "span"))),
+                **shown_as(_SHOWN_AS.get(rule, ("CHAIN", "span"))),
                 "hookline.hook": name,
                 "hookline.hook.kind": row.kind,
                 "hookline.hook.status": row.status,
@@ -377,7 +259,7 @@ class Spans:
         below = Around(around.trace, place.span, around.run)
         for call in (called, f"{event.id}:{row.id}"):
             for turn in self._turns.asked_by(self._view, call, row.hook, event.seq - 1):
-                yield from self._turn(below, turn, {}, {}, None)
+                yield from self._made.of(below, self._about(below.run), turn, {}, {}, None)
             self._turns.forget(call, row.hook)
 
     # What all spans of a run have
@@ -402,15 +284,6 @@ class Spans:
         return span_id(self._places.store_id, "effect", run.run_id, chapter, effect_id)
 
 
-def _shown(kinds: tuple[str, str]) -> dict[str, Value]:
-    """How those who show spans are told what one is."""
-    return {"openinference.span.kind": kinds[0], "langfuse.observation.type": kinds[1]}
-
-
 def _status(row: Delivery, field: str = "status") -> str | None:
     found = row.answer.get(field) if isinstance(row.answer, dict) else None
     return found if isinstance(found, str) and len(found) <= len("escalate") else None
-
-
-def _ns(moment: str) -> int:
-    return round(seconds(moment) * 1000) * _MILLI

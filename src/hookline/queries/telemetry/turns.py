@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.domain.events import TURN
-from hookline.domain.sessions.turns import TurnCost, run_of
-from hookline.domain.timestamps import is_moment
+from hookline.domain.runs.model import run_of_place
+from hookline.domain.sessions.tools import UsedTool, note_tool
 from hookline.immutable import Immutable
+from hookline.sessions.spending import recorded_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from hookline.domain.sessions.turns import TurnCost
     from hookline.ports.feeds import FeedReader, FeedRecord, Feeds
     from hookline.ports.store import View
 
@@ -55,25 +55,12 @@ class TurnIndex:
             self._found.clear()
         for event in view.log.stream(types=(TURN,), after=self._upto):
             self._upto = event.seq
-            try:
-                cost = msgspec.convert(event.data, TurnCost)
-            except msgspec.ValidationError:  # one that Hookline cannot have written
+            if (cost := recorded_cost(event)) is None:
                 continue
             turns = self._found.setdefault((cost.call, cost.hook), {})
             known = turns.get(cost.turn)
             first = known.first if known is not None else event.seq
             turns[cost.turn] = RecordedTurn(first, event.seq, event.timestamp, cost)
-
-
-class UsedTool(msgspec.Struct):
-    """A tool that an agent used in a turn; without an end it was under way when the turn ended."""
-
-    name: str
-    detail: str
-    began: str
-    id: str = ""
-    ended: str | None = None
-    is_ok: bool = True
 
 
 class FedTurn(msgspec.Struct):
@@ -94,7 +81,7 @@ class FedTurns:
 
     def of(self, call: str) -> list[FedTurn]:
         """The turns at a place of a run, in order; none if its feed is gone."""
-        run_id = run_of(call)
+        run_id = run_of_place(call)
         if run_id is None:
             return []
         if run_id not in self._readers:
@@ -105,7 +92,7 @@ class FedTurns:
 
     def forget(self, call: str) -> None:
         """These turns were sent, and so were those before them."""
-        found = self._found.get(run_of(call) or "", {})
+        found = self._found.get(run_of_place(call) or "", {})
         if call in found:
             for each in list(found):
                 del found[each]
@@ -124,16 +111,5 @@ class FedTurns:
         elif kind == "turn_ended":
             now.is_over = True
             del self._now[run_id]
-        elif kind == "agent" and is_moment(at := record.get("timestamp")):  # else it is forged
-            _note(now, str(at), data)
-
-
-def _note(turn: FedTurn, at: str, data: Mapping[str, Any]) -> None:
-    name, known = str(data.get("name", "")), str(data.get("id", ""))
-    if data.get("type") == "tool":
-        turn.tools.append(UsedTool(name, str(data.get("detail", "")), at, known))
-    elif data.get("type") == "tool_result":
-        running = (each for each in turn.tools if each.ended is None)
-        tool = next((each for each in running if (each.id, each.name) == (known, name)), None)
-        if tool is not None:
-            tool.ended, tool.is_ok = at, data.get("ok") is not False
+        elif kind == "agent":
+            note_tool(now.tools, record.get("timestamp"), data)

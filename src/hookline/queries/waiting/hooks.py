@@ -72,4 +72,5 @@ def _call(kind: str, view: View, row: Delivery, message: str, key: str) -> Item:
     since = row.started_at or (event.timestamp if event else None)  # some were never started
     command = f"hookline why {row.event_seq}"
     is_told = event is not None and event.type in NOTIFYING
-    return Item(kind, short_name(row.hook), since, sentence(message), command, key, is_told=is_told)
+    name, seq = short_name(row.hook), row.event_seq
+    return Item(kind, name, since, sentence(message), command, key, seq=seq, is_told=is_told)

@@ -20,7 +20,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     long as it waits, and another one if it waits again. Of a session, `outcome` and `reason` say
     why it rests; `accept` is what to type instead if only a person can say that its work is
     right. Of a hook, `is_told` says that it failed where people are told: they are
-    not told about that in the same way.
+    not told about that in the same way. Of a call, `seq` is the event that it was made at.
     """
 
     kind: str
@@ -34,6 +34,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     outcome: str | None = None
     reason: str | None = None
     accept: str | None = None
+    seq: int | None = None
     is_told: bool = msgspec.field(default=False, name="isTold")
 
 

@@ -8,11 +8,11 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.runs import model as runs
 from hookline.domain.tasks import COMPLETED, SUBMITTED
 from hookline.domain.work.submissions import MERGE, SUBMIT
-from hookline.hooks.gate_reports import BENEATH, LEAKED
+from hookline.hooks.gates.reports import BENEATH, LEAKED
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
-from hookline.queries import gates
+from hookline.queries.waiting import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state
-from hookline.wiring.running.hosts import EVERY_RUN, is_held, served_runs
+from hookline.wiring.running.hosts import EVERY_RUN, advancing, served_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 GATED = (SUBMIT, MERGE)
@@ -120,8 +120,8 @@ def left_submissions(app: App, view: View) -> Iterator[Item]:
 
 def _is_left(view: View, run: Run) -> bool:
     """Whether a run could continue, and no process advances it."""
-    holder, _, until = view.runs.leases.holder(run.run_id)
-    return not (is_held(view, holder, until) or run.status == runs.PAUSED or run.wake_at is None)
+    may_go_on = run.status != runs.PAUSED and run.wake_at is not None
+    return may_go_on and advancing(view, run.run_id) is None
 
 
 def _left(task: Task, flow: str, since: str | None, pending: str = "") -> Item:

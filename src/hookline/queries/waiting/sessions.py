@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
 
-EVERY = 1_000_000
 UNABLE = "its agent cannot work"
 WHY = {
     sessions.ESCALATED: "it needs a person",
@@ -65,7 +64,7 @@ def session_key(run_id: str, when: str) -> str:
 def failed_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item]:
     """Sessions that failed, if their task is open and was not started again."""
     told = {known.task_id for known in found}
-    for run in view.runs.runs(status=runs.FAILED, limit=EVERY):
+    for run in view.runs.runs(status=runs.FAILED, limit=runs.EVERY):
         task_id = run.input["taskId"] if run.flow == sessions.FLOW else None
         task = view.graph.find(task_id) if task_id and task_id not in told else None
         if task is not None and task.state in (CREATED, READY):
@@ -87,7 +86,7 @@ def failed_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item]
 def waiting_runs(view: View, of_sessions: Collection[str]) -> Iterator[Item]:
     """Runs that ask something, or cannot continue."""
     for status in (runs.PARKED, runs.RUNNING):
-        for run in reversed(view.runs.runs(status=status, limit=EVERY)):
+        for run in reversed(view.runs.runs(status=status, limit=runs.EVERY)):
             if run.run_id in of_sessions:
                 continue
             if is_stuck(view, run):
@@ -102,7 +101,7 @@ def waiting_runs(view: View, of_sessions: Collection[str]) -> Iterator[Item]:
 
 def answered_runs(app: App, view: View) -> Iterator[Item]:
     """Runs whose question is answered, and that no process continues."""
-    for run in reversed(view.runs.runs(status=runs.PARKED, limit=EVERY)):
+    for run in reversed(view.runs.runs(status=runs.PARKED, limit=runs.EVERY)):
         first = first_caller(view, run)
         if answered(view, run) and not is_served(app.project.folder, first.run_id):
             message = sentence(f"the flow {run.flow}: {as_answered(view, run).reason}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, READY
 from hookline.pipeline.gate_verbs import run_of
-from hookline.queries import gates
 from hookline.queries.blockers import untaken
+from hookline.queries.waiting import gates
 from hookline.queries.waiting.item import Item, sentence, since_state
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.hooks.evaluation import AgentReport
-from hookline.operations import loops
+from hookline.operations.sessions import loops
 from hookline.tasks import registrations
 from hookline.tasks.loops import plain_promise
 

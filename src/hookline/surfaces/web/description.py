@@ -1,4 +1,4 @@
-"""The description of the API: OpenAPI and TypeScript, both from the types of its routes."""
+"""The description of the API: OpenAPI, from the types of its routes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.queries.page.report import ReportFile
 from hookline.surfaces.web.answers import RefusedAnswer
-from hookline.surfaces.web.routes import LINES, POST, ROUTES, Route
+from hookline.surfaces.web.routes import POST, ROUTES, Route
 from hookline.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-_REF = "#/components/schemas/"
+REF = "#/components/schemas/"
 _PART = re.compile(r"\{(\w+)\}")
 _NUMBERS = frozenset({"chapter", "seq", "call"})
-_PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}
 
 
 def openapi() -> dict[str, Any]:
@@ -43,7 +41,7 @@ def schemas(*more: type[msgspec.Struct]) -> dict[str, Any]:
     given = [each for route in ROUTES for each in (route.answer, route.takes)]
     types = [*(each for each in given if each is not None), *more]
     _, found = msgspec.json.schema_components(
-        [*types, RefusedAnswer], ref_template=f"{_REF}{{name}}"
+        [*types, RefusedAnswer], ref_template=f"{REF}{{name}}"
     )
     taken = {route.takes.__name__ for route in ROUTES} | {"LineComment"}
     sparse = _sparse([*types, RefusedAnswer])
@@ -107,65 +105,10 @@ def _in_path(route: Route) -> Iterator[dict[str, Any]]:
 def _in_query(route: Route) -> Iterator[dict[str, Any]]:
     if route.method == POST:
         return
-    _, found = msgspec.json.schema_components([route.takes], ref_template=f"{_REF}{{name}}")
+    _, found = msgspec.json.schema_components([route.takes], ref_template=f"{REF}{{name}}")
     for name, schema in found[route.takes.__name__]["properties"].items():
         yield {"name": name, "in": "query", "schema": schema}
 
 
 def _ref(kind: type[msgspec.Struct]) -> dict[str, str]:
-    return {"$ref": f"{_REF}{kind.__name__}"}
-
-
-# TypeScript
-
-
-def typescript() -> str:
-    """The types of the API and of reports in a file, and a table of the API's addresses."""
-    lines = ["// Written by `python -m docs.generate` from the Python types: do not edit.", ""]
-    for name, schema in schemas(ReportFile).items():
-        lines += [*_interface(name, schema), ""]
-    lines += ["/** Every address of the API: its method, what it takes, and what it answers. */"]
-    lines += ["export interface Routes {"]
-    for route in ROUTES:
-        answer = "string" if route.answer is None else route.answer.__name__
-        many = " | lines" if route.content == LINES else ""
-        lines += [
-            f"  /** {route.method} {route.path}: {route.doc}{many} */",
-            f"  {route.name}: {{ takes: {route.takes.__name__}; answers: {answer} }};",
-        ]
-    return "\n".join([*lines, "}", ""])
-
-
-def _interface(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    if text := schema.get("description"):
-        yield f"/** {text} */"
-    yield f"export interface {name} {{"
-    required = schema.get("required", ())
-    for field, kind in schema.get("properties", {}).items():
-        yield f"  {field}{'' if field in required else '?'}: {_type(kind)};"
-    yield "}"
-
-
-def _type(schema: Mapping[str, Any]) -> str:
-    if "$ref" in schema:
-        return str(schema["$ref"]).removeprefix(_REF)
-    if "anyOf" in schema:
-        return " | ".join(dict.fromkeys(_type(each) for each in schema["anyOf"]))
-    if "enum" in schema:
-        return " | ".join(msgspec.json.encode(each).decode() for each in schema["enum"])
-    kind = schema.get("type")
-    if kind == "array":
-        return _array(schema)
-    if kind == "object":
-        inner = schema.get("additionalProperties")
-        return f"Record<string, {_type(inner) if isinstance(inner, dict) else 'unknown'}>"
-    if kind == "null":
-        return "null"
-    return _PLAIN.get(str(kind), "unknown")
-
-
-def _array(schema: Mapping[str, Any]) -> str:
-    if "prefixItems" in schema:
-        return f"[{', '.join(_type(each) for each in schema['prefixItems'])}]"
-    inner = _type(schema.get("items") or {})
-    return f"({inner})[]" if " | " in inner else f"{inner}[]"
+    return {"$ref": f"{REF}{kind.__name__}"}

@@ -40,9 +40,12 @@ class SessionFeeds:
         self._over = asyncio.Event()
         self._opening = threading.Lock()
 
-    def close(self) -> None:
+    def end(self) -> None:
         """End the feeds: whoever looks comes again."""
         self._over.set()
+
+    def close(self) -> None:
+        """Let go of the store, once nobody looks any more."""
         if self._wakeup is not None:
             self._wakeup.close()
         if self._app is not None:

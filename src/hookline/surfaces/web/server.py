@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.routing import Route as Address
 
+from hookline.cancelling import end
 from hookline.project import find_project
 from hookline.surfaces.courier import Courier
 from hookline.surfaces.serving import (
@@ -129,9 +130,8 @@ class PageServer:
             await self._server.serve(sockets=[self._served.bound])
         finally:
             self._end_now()
-            following.cancel()
-            watching.cancel()
-            await asyncio.gather(following, watching, return_exceptions=True)
+            await end(following, watching)
+            self._feeds.close()
         if not following.cancelled():
             following.result()
 
@@ -169,7 +169,7 @@ class PageServer:
     def _end_now(self) -> None:
         if not self._stream.is_over:
             self._stream.close()
-            self._feeds.close()
+            self._feeds.end()
 
     def _application(self) -> ASGIApp:
         served = self._served

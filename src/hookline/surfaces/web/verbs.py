@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.tasks import DEFAULT_PRIORITY
-from hookline.operations import runs, session_control, starting, submissions, tasks
+from hookline.operations import runs, submissions, tasks
 from hookline.operations.decisions import RemarkOnLine, decide, override, with_remarks
+from hookline.operations.sessions import background as starting
+from hookline.operations.sessions import control as session_control
 from hookline.surfaces.web import given as g
 from hookline.surfaces.web.answers import DoneAnswer
 from hookline.tasks import verbs

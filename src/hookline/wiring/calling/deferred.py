@@ -115,7 +115,7 @@ async def changed_files(app: App, payload: Mapping[str, Any]) -> list[str]:
 def tell_task(app: App, payload: Mapping[str, Any]) -> tuple[str | None, frozenset[str]]:
     """The file of a gate's task as it is now, and the authors of its work."""
     from hookline.sessions.spending import authors
-    from hookline.sessions.task_file import renewed_task
+    from hookline.sessions.told.task_file import renewed_task
 
     if not is_kept(app.store):  # a program asks before there is any task
         return NO_TASK

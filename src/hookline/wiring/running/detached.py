@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.ports.processes import ProcessGroup
     from hookline.project import Project
 
-_SUPERVISOR = "hookline.operations.supervision"
+_SUPERVISOR = "hookline.operations.sessions.supervision"
 
 
 class Detached(NamedTuple):

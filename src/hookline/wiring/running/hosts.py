@@ -29,6 +29,12 @@ def is_held(view: View, holder: str | None, until: float) -> bool:
     return holder is not None and until >= view.time() and not owner_is_gone(holder)
 
 
+def advancing(view: View, run_id: str) -> str | None:
+    """The living process that advances a run."""
+    holder, _, until = view.runs.leases.holder(run_id)
+    return holder if is_held(view, holder, until) else None
+
+
 def is_free(own: str, now: Callable[[], float], owner: str, until: float) -> bool:
     """Whether a lease may be taken: it is our own, it is over, or its holder is gone.
 

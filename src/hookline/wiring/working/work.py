@@ -8,7 +8,7 @@ from hookline.domain.sessions.model import SessionBusy
 from hookline.domain.work.repository import RepositoryError, Worktree
 from hookline.pipeline.gate_verbs import run_of
 from hookline.sessions.starting import refuse_second
-from hookline.sessions.task_file import export_task
+from hookline.sessions.told.task_file import export_task
 from hookline.tasks import work_record
 from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.working.repositories import repository

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.adapters.git.door import LIMIT, cut, printable
+from hookline.adapters.git.door import LIMIT, printable
+from hookline.domain.text.excerpts import without_middle
 from hookline.domain.work.repository import ConflictFile, MarkersLeft
 from hookline.files import bytes_of
 
@@ -120,7 +121,8 @@ def sides(
 ) -> ConflictFile:
     """The conflicting passages of a file, or both of its versions where git marked none."""
     if ours is not None and theirs is not None and (mine or other):
-        return ConflictFile(printable(name), cut(mine, SHOWN_SIDE), cut(other, SHOWN_SIDE))
+        mine, other = (without_middle(side, SHOWN_SIDE) for side in (mine, other))
+        return ConflictFile(printable(name), mine, other)
     return ConflictFile(printable(name), _shown(ours), _shown(theirs))
 
 
@@ -134,7 +136,7 @@ def _shown(side: bytes | None) -> str | None:
         return None
     if is_binary(side):
         return f"(binary, {len(side)} bytes)"
-    return cut(side.decode("utf-8", "replace"), SHOWN_SIDE)
+    return without_middle(side.decode("utf-8", "replace"), SHOWN_SIDE)
 
 
 def marked(path: str) -> str:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.adapters.git.door import GitFailed, cut, nul, printable
+from hookline.adapters.git.door import GitFailed, nul, printable
 from hookline.adapters.git.refs import steps_between
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
+from hookline.domain.text.excerpts import without_middle
 from hookline.domain.work.repository import (
     Commit,
     CommitMessage,
@@ -211,13 +212,12 @@ class History(msgspec.Struct, frozen=True):
     async def _diff(self, folder: str, span: _Span, limit: int) -> str:
         binary = await self._binary(folder, span, await self._rows(folder, span))
         asked = (*_DIFF, "--text", *span.ends, *_without(binary))
-        # Four bytes are the longest character, so that no cut of bytes is shorter than the limit.
-        said = await self._compared(folder, span, *asked, limit=4 * limit)
+        said = await self._compared(folder, span, *asked, limit=limit)
         text = said.out
         if binary:
             named = (f":(top,literal){name}" for name in binary)
             text += (await self._compared(folder, span, *_DIFF, *span.ends, "--", *named)).out
-        return cut(text.decode("utf-8", "replace"), limit, more=said.left_out)
+        return without_middle(text.decode("utf-8", "replace"), limit, more=said.left_out)
 
     async def _span(self, base: str, head: str) -> _Span:
         return _forked((await self._bases.known(base)).sha, head)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.adapters.git.door import HOOKED, NETWORK, cut
+from hookline.adapters.git.door import HOOKED, NETWORK
 from hookline.adapters.git.refs import is_missing
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.state import describe
+from hookline.domain.text.excerpts import without_middle
 from hookline.domain.work.repository import Pushed, Refused, RepositoryError, SetupProblem
 from hookline.ports.leases import prove_lease
 
@@ -70,7 +71,7 @@ class Pushes(msgspec.Struct, frozen=True):
             return SetupProblem("no-push", problem.message, problem.help or help, blocks=True)
         if not isinstance(listed, Refused):
             return None
-        said = cut(" ".join(listed.output.split()), SAID)
+        said = without_middle(" ".join(listed.output.split()), SAID)
         return SetupProblem("no-push", f"{listed.reason}: {said}", help, blocks=True)
 
     async def seen(self, commits: Sequence[str]) -> bool:

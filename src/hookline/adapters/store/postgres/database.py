@@ -200,14 +200,15 @@ class ServerDatabase:
     def _commit(self, batch: Batch) -> None:
         """Commit, and wake whoever waits; if the answer is lost, find out how it ended."""
         try:
-            batch.end(b"COMMIT")
-        except psycopg.OperationalError as problem:
-            if not self._server.is_lost() or batch.first.rows is None:
+            batch.end(b"COMMIT; " + news_of(self.project))
+        except psycopg.Error as problem:
+            is_lost = self._server.is_lost()
+            if batch.first.rows is None or not (is_lost or self._server.is_idle()):
                 raise
-            self._server.reconnect()
+            if is_lost:
+                self._server.reconnect()
             if not self._is_committed(batch.first.row()[_COUNTERS]):
-                raise errors.StoreLost from problem
-        self._server.tell_server(news_of(self.project))
+                raise (errors.StoreLost if is_lost else problem) from problem
 
     def _is_committed(self, number: str) -> bool:
         query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), self.history.timeline)

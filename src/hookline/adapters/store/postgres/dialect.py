@@ -80,7 +80,6 @@ _SCHEMA = (
 
 # PostgreSQL cannot hold NUL: it is these two, and the first one itself is doubled.
 _ESCAPE, _NUL = "\uf8f0", "\uf8f0\uf8f1"
-ESCAPE = _ESCAPE.encode()
 
 
 class _Parts(Immutable):

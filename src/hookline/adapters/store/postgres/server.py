@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
-from select import POLLIN, poll
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -36,7 +35,6 @@ OPTIONS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-NOW = b"extract(epoch FROM clock_timestamp())::float8"
 _RIGHTS = "ask the owner of the database for the rights that docs/fleet.md lists"
 _REPLICA = "name the primary server: add ?target_session_attrs=read-write to the URL"
 _KINDS: dict[str, tuple[type[errors.StoreError], str | None]] = {
@@ -100,8 +98,6 @@ class ServerConnection:
         self.connections = 0
         self._connection = self._waited() if waits else self._connect()
         self._ahead = 0.0
-        # Whether an answer has to be taken that nobody waits for.
-        self._is_told = False
 
     def __del__(self) -> None:
         # Who forgets a store closes it, as with one in a file.
@@ -116,30 +112,8 @@ class ServerConnection:
         """Remember what the server said just now."""
         self._ahead = now - elapsed()
 
-    def tell_server(self, script: bytes) -> None:
-        """Send statements whose answer nobody waits for: they may be lost, with the connection."""
-        with suppress(psycopg.OperationalError):
-            self._connection.pgconn.send_query(script)
-            self._connection.pgconn.flush()
-            self._is_told = True
-
-    def _hear(self) -> None:
-        """Take the answer to what was told, before anything else is said."""
-        connection, self._is_told = self._connection.pgconn, False
-        with suppress(psycopg.OperationalError):
-            waits = poll()
-            waits.register(connection.socket, POLLIN)
-            while True:
-                while connection.is_busy():
-                    waits.poll()
-                    connection.consume_input()
-                if connection.get_result() is None:
-                    return
-
     def run(self, script: bytes, *, first: bool) -> psycopg.Cursor[Any]:
         """Send statements in one go; `first`: nothing was said before that they rely on."""
-        if self._is_told:
-            self._hear()
         while True:
             try:
                 return self._connection.execute(script)
@@ -158,14 +132,11 @@ class ServerConnection:
 
     def roll_back(self) -> None:
         """End a transaction, if there is one."""
-        if self._is_told:
-            self._hear()
         if not self.is_lost() and not self.is_idle():
             self._connection.execute(b"ROLLBACK")
 
     def reconnect(self) -> None:
         """Connect again, as soon as the server is there again."""
-        self._is_told = False
         self._connection.close()
         self._connection = self._waited()
 
@@ -196,8 +167,6 @@ class ServerConnection:
 
     def close(self) -> None:
         """Let go of the connection."""
-        if self._is_told:  # a pooler would end its own connection with one that is in a statement
-            self._hear()
         self._connection.close()
 
     def is_idle(self) -> bool:

@@ -12,7 +12,7 @@ from hookline.hooks.builtin.gates.commands import DetectedTests, find_runner
 from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
 from hookline.hooks.calls.program import NOT_FOUND, check_exit, failure
 from hookline.hooks.framing import MAX_OUTPUT, ends, framed, printed
-from hookline.hooks.gate_reports import runnable
+from hookline.hooks.gates.reports import runnable
 from hookline.hooks.language.templates import fill_line
 from hookline.hooks.runners.search import LINTERS, TESTS
 from hookline.hooks.texts import told

@@ -12,7 +12,7 @@ from hookline.hooks.builtin.gates.common import EarlyAnswer, Judging, passed, re
 from hookline.hooks.builtin.gates.diff import FileDiff, read_diff
 from hookline.hooks.builtin.gates.past_commits import PastCommits
 from hookline.hooks.framing import WITHOUT_HISTORY, file_name, framed, rewrite_history
-from hookline.hooks.gate_reports import JUDGED, LEAKED
+from hookline.hooks.gates.reports import JUDGED, LEAKED
 from hookline.hooks.language.globs import matches_any, takes_place
 
 if TYPE_CHECKING:

@@ -19,17 +19,17 @@ from hookline.hooks.builtin.gates.common import EarlyAnswer, passed, pause_until
 from hookline.hooks.calls.program import MAX_ANSWER
 from hookline.hooks.calls.question import closed_object, cut, read_prompt
 from hookline.hooks.framing import ends
-from hookline.hooks.gate_reports import JUDGED, MAX_REVIEW, REVIEW
+from hookline.hooks.gates.reports import JUDGED, MAX_REVIEW, REVIEW
+from hookline.hooks.gates.resolution import Authorship, gatekeeper_entries, gatekeepers, own_work
+from hookline.hooks.gates.verdicts import NO_VERDICT, OWN_WORK
 from hookline.hooks.kinds.agent import final_object, purpose
-from hookline.hooks.resolution import Authorship, gatekeeper_entries, gatekeepers, own_work
-from hookline.hooks.verdicts import NO_VERDICT, OWN_WORK
 from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
     from hookline.domain.hooks.answers import GateAnswer
     from hookline.hooks.builtin.gates.arguments import Gatekeeper
     from hookline.hooks.builtin.gates.common import Judging
-    from hookline.hooks.resolution import GatekeeperEntry, ResolvedGatekeeper
+    from hookline.hooks.gates.resolution import GatekeeperEntry, ResolvedGatekeeper
 
 MAX_SAID = 32 * 1024
 # How much of a verdict's comments is kept, to be read at the pull request.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.hooks.names import short_name
 from hookline.hooks.framing import MAX_OUTPUT, ends, file_name, framed, framed_parts, framed_wishes
-from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
+from hookline.hooks.gates.reports import ATTEMPTS, GATES, REVIEW
 from hookline.hooks.texts import told
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from hookline.hooks.builtin.gates.common import (
     waiting,
 )
 from hookline.hooks.builtin.stop.context import read_arguments
-from hookline.hooks.verdicts import FORGE_FAILED, NO_VERDICT
+from hookline.hooks.gates.verdicts import FORGE_FAILED, NO_VERDICT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -163,6 +163,6 @@ def _is_secret(url: str, channel: str) -> bool:
 
 
 def _inline(what: str, instead: str) -> Fault:
-    told = f"{what} is a secret, and whoever reads this file can use it"
+    told = f"{what} is a secret, and anyone who reads this file can use it"
     help = f"put it into an environment variable and name that: {instead}"
     return Fault("inline-secret", told, help, "it still works", is_warning=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.events import FIRED
 from hookline.domain.sessions.model import COMPLETED
 from hookline.errors import FAILED, HooklineError
-from hookline.hooks.verdicts import verdicts
+from hookline.hooks.gates.verdicts import verdicts
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.demo.script import SCRIPT
 from hookline.surfaces.cli.demo.stage import Stage, stage_folder

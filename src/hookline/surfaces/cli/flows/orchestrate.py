@@ -31,12 +31,11 @@ def _orchestrate(args: Namespace) -> int:
     with writing() as app:
         with app.read() as view:
             run = view.runs.find(args.run)
-            holder, _, until = view.runs.leases.holder(run.run_id)
+            is_elsewhere = owner_of(app).is_elsewhere(view, run.run_id)
         if run.status == runs.PAUSED:
             help = f"`hookline flow resume {run.run_id}` resumes it"
             raise IllegalTransition(f"{run.run_id} is paused", help=help)
-        held = holder is not None and not owner_of(app).is_free(holder, until)
-        if held and not args.json:
+        if is_elsewhere and not args.json:
             note(f"another process is advancing {run.run_id}; this one takes over when it exits")
         return foreground(args, app, run.run_id, args.max_iterations)
 

@@ -18,7 +18,7 @@ from hookline.hooks.builtin import GATES
 from hookline.operations import gate_trials
 from hookline.operations.decisions import decide, override
 from hookline.pipeline.gate_verbs import open_runs
-from hookline.queries.gates import AFTER_MERGE
+from hookline.queries.waiting.gates import AFTER_MERGE
 from hookline.surfaces.cli.command import Command, agent_argument, task_argument
 from hookline.surfaces.cli.gates import show
 from hookline.surfaces.cli.gates.show import verdict_line
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
 
-    from hookline.hooks.resolution import GateEntry, Resolved, ResolvedGatekeeper
+    from hookline.hooks.gates.resolution import GateEntry, Resolved, ResolvedGatekeeper
 
 
 def _decision(p: ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.domain.text.terminal import one_line, padded
 from hookline.domain.timestamps import seconds
 from hookline.flows.waits import moment_of
-from hookline.hooks.verdicts import merge_wait, verdicts
+from hookline.hooks.gates.verdicts import merge_wait, verdicts
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_reviews import trouble_of
 from hookline.pipeline.gate_verbs import TURN
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.runs.model import JournalEffect
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 

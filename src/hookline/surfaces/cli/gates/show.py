@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.text.terminal import one_line, padded, took
-from hookline.hooks.verdicts import said_by
+from hookline.hooks.gates.verdicts import said_by
 from hookline.surfaces.cli.live.lines import BAD, OK, OPEN, SKIPPED, Piece, painted
 from hookline.surfaces.cli.output import note, paint, printable
 
 if TYPE_CHECKING:
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.pipeline.gate_reviews import GateReview
     from hookline.worker.records import GateSpoke
 

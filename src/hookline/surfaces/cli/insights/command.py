@@ -79,4 +79,6 @@ def _condition(text: str) -> tuple[str, str]:
     return name, value
 
 
-COMMANDS = {"insights": Command("show how work goes, and what would help", _arguments, _insights)}
+COMMANDS = {
+    "insights": Command("show how work is going, and what to improve", _arguments, _insights)
+}

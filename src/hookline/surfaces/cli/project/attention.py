@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.timestamps import moment_text
 from hookline.errors import NEEDS_PERSON
-from hookline.queries.attention import attention
+from hookline.queries.waiting.attention import attention
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import (

@@ -47,7 +47,7 @@ Closing the terminal changes nothing. A killed session is resumed once, then wai
     "telemetry": """\
 `telemetry: {endpoint: URL}` in your own hookline.yaml, or OTEL_EXPORTER_OTLP_ENDPOINT, sends each
 iteration as a trace to a collector: turns, tools, hooks and gates, without what was said. It needs
-`hookline[otel]`. `hookline telemetry status` says how that fares, `hookline metrics` prints figures
+`hookline[otel]`. `hookline telemetry status` says what was sent, `hookline metrics` prints figures
 for Prometheus.""",
     "trust": """\
 Code that comes with a repository runs only after `hookline trust`: hookline.yaml, the scripts it

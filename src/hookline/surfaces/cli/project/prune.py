@@ -10,7 +10,7 @@ from hookline.app import App
 from hookline.domain.text.terminal import plural, size
 from hookline.domain.timestamps import duration, moment_text
 from hookline.errors import BadInput
-from hookline.operations.pruning import prune
+from hookline.operations.store.pruning import prune
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator
 
-    from hookline.operations.pruning import Pruned
+    from hookline.operations.store.pruning import Pruned
 
 OLDER = "30d"
 

@@ -39,13 +39,13 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("--tls-key", metavar="F", help="the key of the certificate")
     help = "the URL of a proxy in front, which encrypts what leaves this machine"
     p.add_argument("--behind-proxy", metavar="URL", help=help)
-    help = "show the address for those who see and do not decide, too"
+    help = "also show an address for viewers, who can look but not decide"
     p.add_argument("--viewer-token", action="store_true", help=help)
-    help = "replace the tokens: addresses that were given away no longer work"
+    help = "replace the tokens: addresses that you shared stop working"
     p.add_argument("--new-tokens", action="store_true", help=help)
     help = "let N agents work on tasks at the same time, like `work`"
     p.add_argument("--agents", type=int, metavar="N", help=help)
-    p.add_argument("--mcp", action="store_true", help="serve the tools of agents, too, at /mcp")
+    p.add_argument("--mcp", action="store_true", help="also serve the tools for agents, at /mcp")
     p.add_argument("--open", action="store_true", help="open the page in your browser")
 
 
@@ -138,11 +138,11 @@ def _tell(args: Namespace, url: str, tokens: PageTokens, port: int) -> None:
     if args.mcp:
         told["tools"] = f"{url}/mcp"
         told["toolsToken"] = tokens.agent
-        lines.append(f"tools of agents: {url}/mcp, with the bearer token {tokens.agent}")
+        lines.append(f"tools for agents: {url}/mcp, with the bearer token {tokens.agent}")
     answer(args, told, *lines)
     sys.stdout.flush()
     if not args.json:
-        note("whoever has such an address can do what its page can; ^C ends the server")
+        note("anyone with such an address can do what its page can; ^C stops the server")
     if args.open:
         import webbrowser  # few want that
 

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.domain.text.terminal import plural
-from hookline.operations.copying import copy_store
+from hookline.operations.store.copying import copy_store
 from hookline.project import find_project
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
@@ -43,7 +43,7 @@ def _reconcile_arguments(p: ArgumentParser) -> None:
 def _reconcile(args: Namespace) -> None:
     import asyncio  # other commands of this group do without
 
-    from hookline.operations.reconciling import reconcile
+    from hookline.operations.store.reconciling import reconcile
 
     refuse_agents(os.environ, "store reconcile")
     with reading() if args.dry_run else writing() as app:

@@ -17,6 +17,7 @@ from hookline.surfaces.cli.project.asking import agrees, say_diff, shown
 from hookline.surfaces.cli.project.config import show_changed
 from hookline.trust.book import TrustBook
 from hookline.trust.people import refuse_agents
+from hookline.trust.review import review
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -136,7 +137,7 @@ def _present(case: TrustCase, args: Namespace) -> None:
     if all_new and len(changes) in (0, len(case.manifest.entries)):
         _list(case)
     else:
-        say_diff(case.book.diff(case.project, case.manifest))
+        say_diff(review(case.book, case.project, case.manifest))
     show_changed(case.changed)
     if case.foreign_store:
         say("the folder also holds a store of tasks that you did not create")

@@ -11,10 +11,10 @@ from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.timestamps import evening_before, moment_text, past, typed
 from hookline.errors import BadInput
 from hookline.operations.reports import last_report, remember_report, run_about
-from hookline.queries.diffs import with_changes
 from hookline.queries.page.report import work_file
-from hookline.queries.project_report import project_report, task_report
 from hookline.queries.references import is_run, is_task
+from hookline.queries.reports.diffs import with_changes
+from hookline.queries.reports.project import project_report, task_report
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, note, was_heard
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.queries.project_report import ProjectReport
+    from hookline.queries.reports.project import ProjectReport
 
 PAGE = "report.html"
 

@@ -12,7 +12,7 @@ from hookline.surfaces.cli.work.costs import cost_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.reports.project import ProjectReport, ReportedSession, ReportedTask
     from hookline.queries.waiting.item import Item
 
 # What could become a link, a tag, an image, a table, code, a formula or another character; and, at

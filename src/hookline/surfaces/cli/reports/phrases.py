@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.text.display import shortened
 from hookline.domain.text.excerpts import first_few
 from hookline.domain.text.terminal import plural
 from hookline.domain.timestamps import local, moment_text
-from hookline.queries import proofs
-from hookline.queries.project_report import BAD, GOOD, UNPROVEN, UNTESTED
+from hookline.queries.reports import proofs
+from hookline.queries.reports.project import BAD, GOOD, UNPROVEN, UNTESTED
 from hookline.surfaces.cli.work.costs import cost_text, who
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.queries.changes import Change
-    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
-    from hookline.queries.proofs import Proof
+    from hookline.queries.reports.changes import Change
+    from hookline.queries.reports.project import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.reports.proofs import Proof
     from hookline.queries.waiting.item import Item
     from hookline.sessions.spending import WholeCost
 
@@ -138,8 +137,3 @@ def role_texts(cost: WholeCost) -> list[str]:
 def iterations_text(count: int) -> str:
     """How far a session came."""
     return f"after {plural(count, 'iteration')}"
-
-
-def first_line(words: str) -> str:
-    """The beginning of what was said."""
-    return shortened(words.strip().partition("\n")[0], 200)

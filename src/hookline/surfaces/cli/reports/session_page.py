@@ -6,9 +6,9 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from hookline.queries.diffs import with_iteration_changes
 from hookline.queries.page.report import session_file
-from hookline.queries.report import session_report
+from hookline.queries.reports.diffs import with_iteration_changes
+from hookline.queries.reports.session import session_report
 from hookline.surfaces.cli.output import answer
 from hookline.surfaces.cli.reports import page
 from hookline.surfaces.cli.reports.files import write_page

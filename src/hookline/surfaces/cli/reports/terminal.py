@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.queries import proofs
+from hookline.queries.reports import proofs
 from hookline.surfaces.cli.output import paint, say, say_command, say_row, untrusted
 from hookline.surfaces.cli.reports import phrases
 from hookline.surfaces.cli.work.costs import cost_text
 
 if TYPE_CHECKING:
-    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.reports.project import ProjectReport, ReportedSession, ReportedTask
     from hookline.queries.waiting.item import Item
 
 _STYLES = {phrases.GOOD_MARK: "green", phrases.BAD_MARK: "red", phrases.OTHER_MARK: "yellow"}

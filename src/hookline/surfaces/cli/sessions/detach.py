@@ -20,7 +20,7 @@ def detach(
     args: Namespace, app: App, run_id: str, limits: Mapping[str, float] | None = None
 ) -> int:
     """Have a process in the background advance a session, and tell how to follow it."""
-    from hookline.operations.supervision import detach_session  # few sessions are detached
+    from hookline.operations.sessions.supervision import detach_session  # few sessions are detached
 
     warn_of_silence(app)
     made = detach_session(app, run_id, limits)

@@ -13,7 +13,7 @@ from hookline.flows.outcomes import INTERRUPT
 from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.operations.inside_runs import refuse_inside
-from hookline.operations.session_control import told_in_feed
+from hookline.operations.sessions.control import told_in_feed
 from hookline.queries.session_details import endings, spent
 from hookline.queries.sessions import facts, resume_command
 from hookline.sessions.verbs import ask_to_stop

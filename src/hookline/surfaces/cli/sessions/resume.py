@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hookline.domain.sessions.model import STOPPED
-from hookline.operations.resume import go_on, refuse_silence, to_go_on_with
+from hookline.operations.sessions.resume import go_on, refuse_silence, to_go_on_with
 from hookline.surfaces.cli.command import run_of_folder
 from hookline.surfaces.cli.opening import refuse_unready, writing
 from hookline.surfaces.cli.output import note, untrusted

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.errors import UsageError
-from hookline.operations.sessions import NewSession, is_unchecked, prepare_worktree, start
+from hookline.operations.sessions.start import NewSession, is_unchecked, prepare_worktree, start
 from hookline.queries.sessions import facts
 from hookline.sessions.names import check_name
 from hookline.surfaces.cli.background import detach_argument
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hookline.app import App
 
 
-UNCHECKED = "no check is live: the agent's promise is believed, and its work counts as unproven"
+UNCHECKED = "no check is active: the agent's word is taken, and its work counts as unproven"
 ADD_CHECK = (
     "write your tests under `validation:` in hookline.yaml, and `stop: [evidence]` under `hooks:`;"
     " then run `hookline trust`"

@@ -13,8 +13,8 @@ from hookline.domain.sessions import model as sessions
 from hookline.domain.text.terminal import clean, padded, plural, size, thousands, took, width
 from hookline.domain.timestamps import seconds
 from hookline.queries import sessions as queries
-from hookline.queries.proofs import only_claimed, session_unproven
 from hookline.queries.pruned import GONE
+from hookline.queries.reports.proofs import only_claimed, session_unproven
 from hookline.queries.session_details import session_details
 from hookline.queries.sessions import facts, known_session, next_command
 from hookline.sessions.names import all_sessions, find

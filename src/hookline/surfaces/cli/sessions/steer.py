@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.domain.sessions.model import WORKER
-from hookline.operations import session_control as control
+from hookline.operations.sessions import control
 from hookline.queries.sessions import RUNNING, next_command
 from hookline.surfaces.cli.background import detach_argument
 from hookline.surfaces.cli.opening import writing

@@ -48,12 +48,12 @@ def _exit_code(found: WorkAccount) -> int:
 def _headline(found: WorkAccount) -> str:
     stopped = f"stopped, {found.reason}" if found.reason else "stopped"
     said = {"stopped": stopped, "limit": f"the limit of {found.limit} is reached"}
-    done = "the agents cannot do more" if found.unable else "nothing is left to do"
+    done = "the agents cannot do more" if found.unable else "nothing left to do"
     return said.get(found.outcome, done)
 
 
 def _summary(found: WorkAccount) -> Iterator[str]:
-    yield f"{plural(found.begun, 'task')} begun"
+    yield f"{plural(found.begun, 'task')} started"
     yield f"{len(found.merged)} merged"
     for tasks, text in (
         (found.merged_untested, "of them merged untested"),

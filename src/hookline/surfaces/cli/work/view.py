@@ -11,7 +11,7 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.sessions.model import outcome_word
 from hookline.domain.text.terminal import clean, cut, one_line, padded, plural, took
 from hookline.domain.timestamps import seconds
-from hookline.queries.gates import Waiting
+from hookline.queries.waiting.gates import Waiting
 from hookline.surfaces.cli.gates.show import MARKS, POINT_COLUMNS, verdict_pieces
 from hookline.surfaces.cli.live import records
 from hookline.surfaces.cli.live.lines import BELOW, OPEN, Piece, ViewLine, clock, money, plain
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TASK_COLUMNS, AGENT_COLUMNS = 5, 10
 SHOWN_WISHES = 4
 SHOWN_COMMENTS = 5
-SESSION, GATES, MERGE = "begins", "gates", "merge"
+SESSION, GATES, MERGE = "starts", "gates", "merge"
 
 
 class ShownRun(msgspec.Struct):
@@ -127,7 +127,7 @@ class Board:
 
     def _task_begun(self, data: told.TaskBegun) -> Iterator[ViewLine]:
         self._open(data, SESSION)
-        verb = "continues" if data.resumed else "begins"
+        verb = "continues" if data.resumed else "starts"
         yield _told(data, "", f"{_agent(data)} {verb}: {one_line(data.goal)}")
 
     def _session_ended(self, data: told.SessionEnded) -> Iterator[ViewLine]:

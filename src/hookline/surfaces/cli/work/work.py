@@ -23,9 +23,10 @@ from hookline.surfaces.cli.work.end import tell_end
 from hookline.surfaces.cli.work.flows import serve_flows
 from hookline.surfaces.cli.work.view import Board
 from hookline.wiring.running.schedulers import choose
+from hookline.worker.lanes import lanes
 from hookline.worker.loop import WorkBudget, check_budget
 from hookline.worker.records import WorkRecord
-from hookline.worker.worker_run import WorkerRun, check_place, lanes
+from hookline.worker.worker_run import WorkerRun, check_place
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -83,7 +84,7 @@ def _work(args: Namespace) -> int:
 
 
 def _detach(args: Namespace, app: App) -> int:
-    from hookline.operations.supervision import detach_worker  # few workers are detached
+    from hookline.operations.sessions.supervision import detach_worker  # few workers are detached
 
     warn_of_silence(app)
     words = [word for word in args.words if word not in ("--detach", "--json")]

@@ -8,7 +8,7 @@ from hookline.domain.pages.taskpage import indented
 from hookline.domain.text.display import line_of
 from hookline.hooks.texts import told
 from hookline.hooks.told_commands import can_tell, with_command
-from hookline.sessions.prompts import capped, code
+from hookline.sessions.told.prompts import capped, code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -13,6 +13,7 @@ from hookline.domain.events import FIRED, Event
 from hookline.domain.hooks.answers import AUTO_ACCEPTED, GateAnswer, stored_answer
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import CUT, OK, PENDING, SKIPPED, TIMEOUT, Delivery
+from hookline.domain.runs.model import run_of_place
 from hookline.domain.work.submissions import AGENT, BUDGET, FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.points import GATE, rule_of
 from hookline.tasks.registrations import adopted_at
@@ -224,8 +225,7 @@ def _meaning(row: Delivery, answer: GateAnswer | None) -> tuple[str, str]:
 
 def run_of(event: Event) -> str | None:
     """The run that fired a point, or that was steered; None for a trial."""
-    run = str(event.data.get("name") or event.node_id).partition("/")[0]
-    return run if run[:2] == "R-" else None
+    return run_of_place(str(event.data.get("name") or event.node_id))
 
 
 def said_by(status: str, message: str) -> str:

@@ -1,6 +1,6 @@
 """The report of a project since a moment: what was done, what is proven, what it cost, what waits.
 
-Only the store is read here; `queries/diffs.py` adds what git knows.
+Only the store is read here; `queries/reports/diffs.py` adds what git knows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from hookline.domain.sessions import model as outcomes
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.pipeline.gate_verbs import open_runs
-from hookline.queries.attention import items
 from hookline.queries.blockers import all_blockers
-from hookline.queries.changes import OWN_FOLDER, Change
-from hookline.queries.merges import MERGED, MergedWork, merged_by
-from hookline.queries.proofs import (
+from hookline.queries.reports.changes import OWN_FOLDER, Change
+from hookline.queries.reports.merges import MERGED, MergedWork, merged_by
+from hookline.queries.reports.proofs import (
     Proof,
     gate_proofs,
     merge_proofs,
@@ -31,6 +30,7 @@ from hookline.queries.proofs import (
 )
 from hookline.queries.session_details import last_checks, session_trees
 from hookline.queries.sessions import facts, last_ending
+from hookline.queries.waiting.attention import items
 from hookline.queries.waiting.item import Item
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.task_runs import live_sessions

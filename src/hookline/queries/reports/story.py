@@ -14,7 +14,7 @@ from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import EMPTY_TREE, INITIAL
 from hookline.errors import StoreCorrupt
 from hookline.flows import journal
-from hookline.queries.changes import UNCOMMITTED, Change
+from hookline.queries.reports.changes import UNCOMMITTED, Change
 from hookline.queries.session_details import EndedIteration
 
 if TYPE_CHECKING:
@@ -190,13 +190,6 @@ def receipts(chapter: ToldChapter) -> Iterator[Mapping[str, Any]]:
             receipt = metadata.get("receipt") if isinstance(metadata, dict) else None
             if isinstance(receipt, dict):
                 yield receipt
-
-
-def piped_text(call: Delivery) -> str:
-    """What a hook printed or answered as text."""
-    answer = call.answer
-    text = answer.get("text") if isinstance(answer, dict) else None
-    return text if isinstance(text, str) else call.stdout or ""
 
 
 def _verb(effect: JournalEffect) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.pages.taskpage import task_page
 from hookline.domain.work.repository import RepositoryError
-from hookline.sessions.continuation import story
+from hookline.sessions.told.continuation import story
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

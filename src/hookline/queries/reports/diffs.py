@@ -18,9 +18,9 @@ from hookline.wiring.working.repositories import repository
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.work.repository import Comparison
-    from hookline.queries.changes import Change
-    from hookline.queries.project_report import ProjectReport
-    from hookline.queries.report import SessionReport
+    from hookline.queries.reports.changes import Change
+    from hookline.queries.reports.project import ProjectReport
+    from hookline.queries.reports.session import SessionReport
 
 # A diff that is longer is shown with both of its ends.
 MAX_DIFF, MAX_ITERATION = 256 * 1024, 64 * 1024

@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hookline.errors import ConfigError
-from hookline.operations.resume import to_go_on_with
-from hookline.operations.session_control import check_message, send_message
-from hookline.operations.sessions import NewSession, check_limits, prepare_worktree, start
-from hookline.operations.supervision import detach_session
+from hookline.operations.sessions.control import check_message, send_message
+from hookline.operations.sessions.resume import to_go_on_with
+from hookline.operations.sessions.start import NewSession, check_limits, prepare_worktree, start
+from hookline.operations.sessions.supervision import detach_session
 from hookline.queries.sessions import facts
 from hookline.sessions.names import check_name
 from hookline.wiring.working.profiles import chosen_agent

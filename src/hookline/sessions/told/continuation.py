@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.text.display import line_of
 from hookline.hooks.framing import framed
-from hookline.sessions import prompts
+from hookline.sessions.told import prompts
 
 if TYPE_CHECKING:
     from hookline.ports.store import View

@@ -11,8 +11,8 @@ from hookline.domain.events import FIRED as POINT_FIRED
 from hookline.domain.hooks.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.sessions.model import COMPLETED
-from hookline.hooks.gate_reports import JUDGED
-from hookline.hooks.verdicts import GateVerdict, verdicts
+from hookline.hooks.gates.reports import JUDGED
+from hookline.hooks.gates.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.queries.session_details import last_checks, last_iteration
 from hookline.queries.sessions import last_beginning
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
-    from hookline.queries.merges import MergedWork
+    from hookline.queries.reports.merges import MergedWork
     from hookline.queries.sessions import SessionFacts
 
 PASSED, FAILED, WAITS, SKIPPED, NONE = "passed", "failed", "waits", "skipped", "none"

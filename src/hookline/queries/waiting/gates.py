@@ -25,8 +25,8 @@ from hookline.domain.work.submissions import (
     TRUST,
 )
 from hookline.hooks.builtin.gates.common import PUSH
-from hookline.hooks.gate_reports import BENEATH, LEAKED
-from hookline.hooks.verdicts import (
+from hookline.hooks.gates.reports import BENEATH, LEAKED
+from hookline.hooks.gates.verdicts import (
     FORGE_FAILED,
     OWN_WORK,
     asked_person,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.hooks.verdicts import GateVerdict
+    from hookline.hooks.gates.verdicts import GateVerdict
     from hookline.ports.store import View
 
 AFTER_MERGE = "after_merge"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hookline.domain.hooks.names import short_name
 from hookline.domain.pages.taskpage import indented
 from hookline.domain.text.display import line_of
+from hookline.domain.text.excerpts import without_middle
 from hookline.errors import BadInput
 from hookline.files import read_regular
 from hookline.hooks.builtin.stop.context import FIX
@@ -132,12 +133,7 @@ def sent_back(text: str, *, asked: bool = False) -> str:
 
 def capped(text: str) -> str:
     """Head and tail of a text that is too long for a prompt; the cut is marked."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= CAP + 200:
-        return text
-    half = CAP // 2
-    head, tail = data[:half].decode("utf-8", "ignore"), data[-half:].decode("utf-8", "ignore")
-    return f"{head}\n… {len(data) - 2 * half} bytes left out …\n{tail}"
+    return without_middle(text, CAP)
 
 
 def section(title: str, lines: Sequence[str]) -> str:

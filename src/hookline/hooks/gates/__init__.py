@@ -1,0 +1,1 @@
+"""Gates: which apply to a task, what each said, and that in short."""

@@ -1,0 +1,1 @@
+"""Sessions and their background processes, as people and agents start and control them."""

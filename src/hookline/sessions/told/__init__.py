@@ -1,0 +1,1 @@
+"""What agents are told: prompts, what done means, and the task as a file."""
