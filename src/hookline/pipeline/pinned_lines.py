@@ -34,7 +34,12 @@ def lines_of(effect: JournalEffect) -> dict[bytes, str]:
 
 
 def _checks(rules: Sequence[Mapping[str, Any]], test: str | None) -> dict[bytes, str]:
-    found = {_encode(("rule", each)): f"the rule {_shown(each.get('name'))}" for each in rules}
+    found = {
+        _encode((kind, line)): f"the rule {_shown(each.get('name'))}"
+        for each in rules
+        for kind in ("command", "python")
+        if (line := each.get(kind)) is not None
+    }
     if test is not None:
         found[_encode(("test", test))] = f"the test {_shown(test)}"
     return found
