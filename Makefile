@@ -46,8 +46,8 @@ descriptions:
 chromium:
 	@tests/page/install
 
-# What tests of SQLite itself do has no meaning there: they are left out by name. Hosts are network
-# and process namespaces: they need root, and say so where they are left out.
+# Tests that are marked as `embedded` have no meaning on a server. Hosts are network and process
+# namespaces: they need root, and say so where they are left out.
 fleet: $(VENV)/ready
 	$(BIN)/pytest --postgres tests/e2e/test_on_a_server.py tests/e2e/test_cli_tasks.py \
 		tests/e2e/test_cli_flows.py tests/e2e/test_session_*.py tests/e2e/test_flow_crash.py \

@@ -54,8 +54,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to torture the parameters of a test beyond those that it has as `examples`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to torture the parameters of a test beyond those that it has as `examples`.
+
+    On a server, leave out what is about the store in a file.
+    """
+    if config.option.postgres:
+        items[:] = [each for each in items if not each.get_closest_marker("embedded")]
     seen: Counter[tuple[Any, str]] = Counter()
     for item in items:
         marker = item.get_closest_marker("examples")

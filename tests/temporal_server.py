@@ -81,6 +81,11 @@ class TemporalServer:
         command = (*self._inside, _PROGRAM, *words, "--address", self.address)
         return subprocess.run(command, capture_output=True, text=True, env=self._env)
 
+    def typed(self, command: str) -> subprocess.CompletedProcess[str]:
+        """What a person types, who has nothing but the program."""
+        words = (*self._inside, _PROGRAM, *command.split()[1:])
+        return subprocess.run(words, capture_output=True, text=True, env=self._env)
+
     @property
     def pid(self) -> int:
         """The number of its process."""

@@ -233,6 +233,7 @@ def test_graphs_show_branches_and_states(cli: Cli) -> None:
     assert cli.json("flow", "graph", "ship")["format"] == "terminal"
 
 
+@pytest.mark.embedded
 def test_journal_is_replayable_and_names_what_is_damaged(cli: Cli) -> None:
     cli.configure(SHIP)
     cli("flow", "start", "ship", "--json")

@@ -144,3 +144,30 @@ def test_proven_work_is_done_and_the_agent_reads_the_linter(place: Place) -> Non
     ended = run(place, unused, fixed, iterations=3)
     assert (ended["outcome"], ended["iterations"]) == ("completed", 2)
     assert ended["reason"].startswith("Proven: tests_pass passed on a diff of ")
+
+
+def test_what_help_says_takes_away_the_work_and_nothing_of_hookline(place: Place) -> None:
+    subprocess.run(("git", "add", "tests", ".gitignore"), cwd=place.root, check=True)
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    subprocess.run(("git", *who, "commit", "-qm", "A start"), cwd=place.root, check=True)
+    (words,) = re.findall(r"`(git stash [^`]+)`", place.ok("help", "undo"))
+    undo = words.replace("git", " ".join(("git", *who)), 1)
+    # A second time as well: what the first takes away must not uncover more.
+    for tasks, name in enumerate(("one", "two"), 1):
+        ended = run(place, {**DONE, "run": f"echo x > {name}.txt"}, iterations=1)
+        assert ended["outcome"] == "completed"
+        subprocess.run(undo, shell=True, cwd=place.root, check=True)
+        assert not (place.root / f"{name}.txt").exists()
+        assert (place.root / "hookline.yaml").exists()
+        assert place.ok("task", "list", "--all").count("completed") == tasks
+
+
+def test_git_sees_nothing_of_hookline_but_what_a_person_writes(place: Place) -> None:
+    ignored = place.root / ".hookline" / ".gitignore"
+    ignored.unlink()  # as by `git clean`, where an older version let git see it
+    place.ok("task", "add", "Something")
+    assert ignored.exists()
+    place.put(".hookline/hooks/task_created/mine.sh", "#!/bin/sh\n", mode=0o755)
+    words = ("git", "status", "--short", "--untracked-files=all", "--", ".hookline")
+    seen = subprocess.run(words, cwd=place.root, capture_output=True, text=True, check=True)
+    assert seen.stdout == "?? .hookline/hooks/task_created/mine.sh\n"

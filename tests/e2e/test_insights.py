@@ -92,10 +92,9 @@ def test_a_figure_leads_to_its_rows(cli: Cli, line: Pipeline) -> None:
     assert len(lines) == 5
 
 
+@pytest.mark.embedded
 def test_the_sql_finds_the_table_and_csv_has_the_same(cli: Cli, line: Pipeline) -> None:
     merged(cli, line)
-    if "HOOKLINE_STORE" in cli.env:
-        pytest.skip("another program runs statements of a server")
     for name in TABLES:
         options = (name, "--by", "week,type")
         script = cli("insights", *options, "--sql").stdout

@@ -101,6 +101,7 @@ def test_a_killed_process_is_followed_by_another(shared: Cli) -> None:
     assert relay.results() == ["work", "after"]
 
 
+@pytest.mark.embedded
 def test_a_store_moves_to_a_server_and_back(cli: Cli, place: str) -> None:
     rig = Rig(cli)
     rig.turns("echo one > a", rest="echo '<promise>COMPLETE</promise>'")
@@ -143,6 +144,7 @@ def everything(cli: Cli, env: dict[str, str] | None = None) -> tuple[Any, Any]:
 # Whose word counts
 
 
+@pytest.mark.embedded
 def test_a_repository_that_is_not_trusted_names_no_server(cli: Cli, place: str) -> None:
     cli.configure(f"store: {place}\n", trust=False)
     code, error = cli.refused("task", "list")
@@ -159,6 +161,7 @@ def test_a_repository_that_is_not_trusted_names_no_server(cli: Cli, place: str) 
     assert cli.refused("task", "list")[1]["code"] == "untrusted"
 
 
+@pytest.mark.embedded
 def test_the_users_own_configuration_names_a_server(cli: Cli, place: str) -> None:
     cli.home.mkdir(exist_ok=True)
     (cli.home / "hookline.yaml").write_text(f"version: 1\nstore: {place}\n")

@@ -109,6 +109,7 @@ def begun_by(cli: Cli, version: str) -> None:
         connection.execute("UPDATE runs SET code_digest = ?", (version,))
 
 
+@pytest.mark.embedded
 def test_a_chapter_that_a_newer_hookline_has_begun_is_left_to_it(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns(f"touch {rig.box}/began; sleep 1000", rest=PROMISE)

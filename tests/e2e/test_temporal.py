@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import signal
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,6 @@ from tests.temporal_doors import Certificates, refusing_server, tls_door
 from tests.temporal_server import temporal
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
     from tests.temporal_server import TemporalServer
@@ -151,7 +151,9 @@ def test_a_server_that_is_down_is_named_and_nothing_is_lost(
     start(cli)
     code, error = cli.refused("work", "--flows", "--once")
     assert (code, error["code"]) == (1, "scheduler-unreachable")
-    assert error["message"].startswith("the Temporal server at 127.0.0.1:9 does not answer")
+    reason = "the Temporal server at 127.0.0.1:9 does not answer: tcp connect error"
+    assert error["message"].startswith(reason)
+    assert not set('(){}"') & set(error["message"])  # nothing as a program prints it
     assert "work --scheduler local" in error["help"]
     (check,) = scheduler_checks(cli)
     assert (check["status"], check["message"]) == ("failed", error["message"])
@@ -176,7 +178,8 @@ def test_a_missing_namespace_is_named(cli: Cli, temporal_server: TemporalServer)
     code, error = cli.refused("work", "--flows", "--once")
     assert (code, error["code"]) == (1, "scheduler")
     assert error["message"].endswith("has no namespace 'elsewhere'")
-    assert error["help"] == "make it: `temporal operator namespace create --namespace elsewhere`"
+    place = f"--address {temporal_server.address} --namespace elsewhere"
+    assert error["help"] == f"make it: `temporal operator namespace create {place}`"
     (check,) = scheduler_checks(cli)
     assert (check["status"], check["message"]) == ("failed", error["message"])
     assert status(cli) == "running"
@@ -192,10 +195,27 @@ def test_missing_search_attributes_are_named(cli: Cli, tmp_path: Path) -> None:
             assert name in error["message"]
         (check,) = scheduler_checks(cli)
         assert check["fix"] == error["help"]
-        (typed,) = re.findall("`temporal (.*)`", error["help"])
-        assert server.run(*typed.split()).returncode == 0
+        (typed,) = re.findall("`(.*)`", error["help"])
+        assert server.typed(typed).returncode == 0
         assert cli("work", "--flows", "--once").code == 4
         assert status(cli) == "parked"
+
+
+@pytest.mark.parametrize("words", [("work",), ("work", "--once"), ("work", "--flows", "--once")])
+def test_a_worker_whose_scheduler_cannot_be_used_begins_nothing(
+    cli: Cli, words: tuple[str, ...]
+) -> None:
+    cli.put("turns.json", '[{"text": "<promise>COMPLETE</promise>"}]')
+    agents = "agents: {bot: {driver: scripted, script: turns.json}}"
+    cli.configure(f"scheduler: {{kind: temporal, address: '127.0.0.1:9'}}\n{agents}\n")
+    for git in ("init -q -b main", "add .", "-c user.name=A -c user.email=a@b.c commit -qm A"):
+        subprocess.run(("git", *git.split()), cwd=cli.root, check=True)
+    for added in (False, True):  # with nothing to do as well
+        if added:
+            cli.add("Wait")
+        code, error = cli.refused(*words)
+        assert (code, error["code"]) == (1, "scheduler-unreachable")
+    assert cli.task("T-1")["state"] == "ready"
 
 
 def test_whoever_may_not_use_the_server_is_told(cli: Cli) -> None:

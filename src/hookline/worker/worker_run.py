@@ -9,7 +9,7 @@ from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
-from hookline.wiring.running.schedulers import scheduler
+from hookline.wiring.running.schedulers import refuse_unusable, scheduler
 from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.work import check_repository
 from hookline.worker.account import WorkAccount, account
@@ -64,6 +64,7 @@ class WorkerRun:
         served = engine(app, self._observe)
         admits = served.admitting(self._picker.choice.admission.admits)
         chosen = scheduler(app, self._scheduler, served, admits, tell)
+        await refuse_unusable(app, self._scheduler)
         worker = Worker(
             served,
             RunServer(served, chosen, admits),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.adapters.temporal.client import asked, connected
+from hookline.adapters.temporal.client import asked, connected, typed
 from hookline.domain.work.repository import SetupProblem
 
 if TYPE_CHECKING:
@@ -24,8 +24,13 @@ async def look(site: SchedulerSite) -> list[SetupProblem]:
     if current is not None and current != site.version:
         message = f"new runs go to workers of Hookline {current}; this is {site.version}"
         help = (
-            "upgrade; or to go back: `temporal worker deployment set-current-version"
-            f" --deployment-name {client.queue} --build-id {site.version}`"
+            "upgrade; or to go back: `"
+            + typed(
+                site,
+                "worker deployment set-current-version"
+                f" --deployment-name {client.queue} --build-id {site.version}",
+            )
+            + "`"
         )
         found.append(SetupProblem("scheduler-version", message, help))
     return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import re
+import shlex
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -123,7 +125,7 @@ def translated(site: SchedulerSite, problem: Exception) -> SchedulerError:
     """What went wrong, as a person has to know it."""
     place = f"the Temporal server at {site.settings.address}"
     status = problem.status if isinstance(problem, RPCError) else None
-    said = str(problem).splitlines()[0][:200] if str(problem) else type(problem).__name__
+    said = _said(problem)
     if status in _REFUSED or "PermissionDenied" in said or "Unauthenticated" in said:
         return SchedulerError(
             f"{place} refuses this client in the namespace '{site.settings.namespace}'",
@@ -135,19 +137,32 @@ def translated(site: SchedulerSite, problem: Exception) -> SchedulerError:
         name = site.settings.namespace
         return SchedulerError(
             f"{place} has no namespace '{name}'",
-            help=f"make it: `temporal operator namespace create --namespace {name}`",
+            help=f"make it: `{typed(site, 'operator namespace create')}`",
         )
     if status == RPCStatusCode.INVALID_ARGUMENT and "search attribute" in said.lower():
-        return missing_attributes(place, ATTRIBUTES)
+        return missing_attributes(site, place, ATTRIBUTES)
     return SchedulerError(f"{place}: {said}")
 
 
-def missing_attributes(place: str, names: Any) -> SchedulerError:
+def _said(problem: Exception) -> str:
+    """Its text; of one that was printed for programmers, only the sentences in it."""
+    said = str(problem).partition("\n")[0] or type(problem).__name__
+    sentences = re.findall(r'"([^"]+)"', said) if "tonic::" in said else []
+    return ": ".join(sentences)[:200] or said[:200]
+
+
+def typed(site: SchedulerSite, words: str) -> str:
+    """A command of Temporal's own program, for the server and the namespace that are configured."""
+    given = ("--address", site.settings.address, "--namespace", site.settings.namespace)
+    return f"temporal {words} {shlex.join(given)}"
+
+
+def missing_attributes(site: SchedulerSite, place: str, names: Any) -> SchedulerError:
     """The server does not know what runs are found by."""
     words = " ".join(f"--name {each} --type Keyword" for each in names)
     return SchedulerError(
         f"{place} has no search attribute {', '.join(names)}",
-        help=f"make them: `temporal operator search-attribute create {words}`",
+        help=f"make them: `{typed(site, f'operator search-attribute create {words}')}`",
     )
 
 
@@ -259,7 +274,7 @@ class TemporalClient:
         known = [each for each, kind in found.custom_attributes.items() if kind == keyword]
         if missing := [each for each in ATTRIBUTES if each not in known]:
             place = f"the namespace '{name}' of the Temporal server at {self.site.settings.address}"
-            raise missing_attributes(place, missing)
+            raise missing_attributes(self.site, place, missing)
 
     # Versions of workers
 

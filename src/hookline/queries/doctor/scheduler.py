@@ -30,7 +30,7 @@ def scheduler_checks(
         return
     app = App.open(project.root, environ=environ, read_only=True)
     try:
-        found = asyncio.run(scheduler_problems(app))
+        found = asyncio.run(scheduler_problems(app, chosen))
     finally:
         app.close()
     for each in found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.pages.taskpage import task_page
 from hookline.domain.work.repository import RepositoryError
+from hookline.files import IGNORED
 from hookline.sessions.told.continuation import story
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def export_task(view: View, task: Task, worktree: str) -> str:
         folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             if not _is_there(".gitignore", folder):
-                _write(".gitignore", "*\n", folder)
+                _write(".gitignore", IGNORED.decode(), folder)
             _write(TASK_FILE, page, folder)
         finally:
             os.close(folder)

@@ -16,7 +16,7 @@ from hookline.errors import (
     StoreReplaced,
     Untrusted,
 )
-from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_links
+from hookline.files import IGNORED, TOP_MODE, keep_private, own_folder, publish, refuse_links
 from hookline.trust.stores import (
     Recorded,
     adopt_store,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from hookline.trust.adoption import Adopted
     from hookline.wiring.project.shared import SharedStore
 
-_IGNORED = b"*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
 GONE = "the store that was here is gone, with its tasks and its log; a new one was created"
 REPLACED = "this is not the store that you created or adopted here: it was replaced"
 NOTHING_STORED = "sqlite://:memory:"
@@ -157,8 +156,8 @@ def _open_own(project: Project, home: str) -> Store:
     known, notices = recorded(home, project), []
     _refuse_elsewhere(known)
     before = known.store_id if known is not None else None
+    prepare_folder(project.folder)
     if not os.path.exists(project.database):
-        prepare_folder(project.folder)
         if before is not None:
             forget_store(home, project)
             before, notices = None, [GONE]
@@ -191,12 +190,14 @@ def _refuse_foreign(project: Project, home: str, found: Identity, before: str | 
 def prepare_folder(folder: str) -> None:
     """Create `.hookline/`, with hooks and flows in git and everything else ignored."""
     try:
+        if all(os.path.lexists(os.path.join(folder, name)) for name in (".gitignore", "logs")):
+            return
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
             os.chmod(folder, TOP_MODE)
         with own_folder(folder, "logs"), own_folder(folder) as top:
             if not os.path.lexists(os.path.join(folder, ".gitignore")):
-                publish(top, ".gitignore", _IGNORED)
+                publish(top, ".gitignore", IGNORED)
     except OSError as problem:
         raise StoreReadOnly(f"cannot write to {folder}: {problem.strerror}") from problem
 

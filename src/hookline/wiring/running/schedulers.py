@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.store_urls import project_name, read_store_url
+from hookline.errors import SchedulerError, SchedulerUnreachable
 from hookline.flows.control import control
 from hookline.plugins import SCHEDULERS
 from hookline.ports.schedulers import SchedulerSite
@@ -54,9 +55,16 @@ def scheduler(
     return kind.open_scheduler(site_of(app, settings, engine.wakeup, admits, tell))
 
 
-async def scheduler_problems(app: App) -> Sequence[SetupProblem]:
-    """What is missing for the configured one."""
-    settings = app.sections.scheduler
+async def refuse_unusable(app: App, settings: SchedulerSection) -> None:
+    """SchedulerError if it cannot say when runs are advanced: before anything is begun under it."""
+    for each in await scheduler_problems(app, settings):
+        if each.blocks:
+            away = each.code == SchedulerUnreachable.code
+            raise (SchedulerUnreachable if away else SchedulerError)(each.message, help=each.help)
+
+
+async def scheduler_problems(app: App, settings: SchedulerSection) -> Sequence[SetupProblem]:
+    """What is missing for a scheduler."""
     kind: SchedulerKind = SCHEDULERS.load(settings.kind)
     wakeup = app.feeds.wakeup()
     try:

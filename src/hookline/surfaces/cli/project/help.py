@@ -55,9 +55,9 @@ names, and .hookline/hooks. After a change, what changed waits until you trust i
 runs as your user: this is not a security boundary.""",
     "undo": """\
 A session in your own folder changes files and commits nothing: `git status` shows it,
-`git stash -u` takes it away. The work of a task is on its own branch, hookline/T-12; a merge is a
-commit like any other (`git revert -m 1`). `hookline stop` stops an agent, `hookline task cancel`
-a task.""",
+`git stash -u -- ':!hookline.yaml'` takes it away. The work of a task is on its own branch,
+hookline/T-12; a merge is a commit like any other (`git revert -m 1`). `hookline stop` stops an
+agent, `hookline task cancel` a task.""",
 }
 
 

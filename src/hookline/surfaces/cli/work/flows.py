@@ -16,7 +16,7 @@ from hookline.surfaces.cli.stopping import Stopped, run_to_end
 from hookline.surfaces.cli.work.end import SHOWN
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
-from hookline.wiring.running.schedulers import scheduler
+from hookline.wiring.running.schedulers import refuse_unusable, scheduler
 from hookline.worker.admission import Admission
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ async def _serve(args: Namespace, app: App, settings: SchedulerSection) -> int:
     served_by = engine(app, observe)
     admits = served_by.admitting(Admission(app).admits)
     server = RunServer(served_by, scheduler(app, settings, served_by, admits, note), admits)
+    await refuse_unusable(app, settings)
     if not args.json and not args.once:
         note("advancing runs; ^C stops, and they continue later")
     if args.once:
