@@ -157,10 +157,9 @@ def _open_own(project: Project, home: str) -> Store:
     _refuse_elsewhere(known)
     before = known.store_id if known is not None else None
     prepare_folder(project.folder)
-    if not os.path.exists(project.database):
-        if before is not None:
-            forget_store(home, project)
-            before, notices = None, [GONE]
+    if before is not None and not os.path.exists(project.database):
+        forget_store(home, project)
+        before, notices = None, [GONE]
     store = open_store(
         project.store_url, admit=lambda found: _refuse_foreign(project, home, found, before)
     )
