@@ -155,4 +155,4 @@ def test_work_stays_in_the_worktrees_of_the_host(clones: Clones, way: str) -> No
     forget_steps(clones.first)
     said = clones.second("work", "--once", "--json")
     assert list(outside.iterdir()) == []
-    assert "names a folder that is no worktree of this project" in said.stdout
+    assert "names a folder that is not a worktree of this project" in said.stdout

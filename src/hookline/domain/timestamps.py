@@ -13,7 +13,7 @@ from math import isfinite
 from hookline.errors import BadInput
 
 LONGEST_WAIT = 100 * 366 * 86400.0
-# A float can be doubled about a thousand times, and failures go on for as long as nobody looks.
+# A float can be doubled about a thousand times, and failures add up for as long as nobody looks.
 _MOST_DOUBLINGS = 64
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 

@@ -122,7 +122,7 @@ class Takeover:
         folder = path_here(root, named)
         if folder != root and not is_in_worktrees(root, folder):
             raise WorkElsewhere(
-                f"{run.run_id} names a folder that is no worktree of this project: {named}",
+                f"{run.run_id} names a folder that is not a worktree of this project: {named}",
                 help=f"`hookline flow cancel {run.run_id}` gives it up",
             )
 
