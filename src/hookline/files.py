@@ -24,8 +24,8 @@ DATA_FOLDERS = (
     *("logs", "blobs", "values", "runs", "sessions", "reports", "pulls"),
     *("agents", "objects", "serving"),
 )
-# For `.hookline/.gitignore`, which is not seen by git either: else `git stash -u` would take it
-# away, and the next one the store.
+# For `.hookline/.gitignore`, which git does not see either: else `git stash -u` would take it away,
+# and the next one the store.
 IGNORED = b"*\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
 _OWN = (*DATABASE, ".gitignore", *DATA_FOLDERS, "worktrees")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

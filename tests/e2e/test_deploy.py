@@ -143,3 +143,22 @@ def test_a_clone_that_was_killed_is_made_again(tmp_path: Path) -> None:
     subprocess.run((*HOST, "work"), cwd=place, env=env, check=True)
     assert (place / "readme").read_text() == "hello\n"
     assert not (place / ".git" / "index.lock").exists()
+
+
+@pytest.mark.parametrize("name", ["HOOKLINE_HOST", "PATH"])
+def test_what_is_missing_is_said_before_anything_is_cloned(tmp_path: Path, name: str) -> None:
+    env = {"HOOKLINE_HOST": "worker-1", "PATH": str(BESIDE), "HOOKLINE_REPOSITORY": "/nowhere"}
+    env[name] = ""
+    done = subprocess.run((*HOST, "work"), cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("hookline-host: ")
+    assert name in line
+
+
+def test_each_unit_finds_hookline_and_each_project_may_have_its_port() -> None:
+    for unit in (DEPLOY / "systemd").glob("*.service"):
+        text = unit.read_text()
+        # systemd's own PATH has no virtual environment, and `hookline-host` calls `hookline`.
+        assert "\nEnvironment=PATH=/opt/hookline/bin:" in text
+        assert "--port 8787" not in text

@@ -78,7 +78,9 @@ class Server:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, self.process.communicate()[1]
-        return str(json.loads(line)["url"])
+        told = json.loads(line)
+        self.viewer = told.get("viewer")
+        return str(told["url"])
 
     def stop(self) -> None:
         """End it as a crash does."""

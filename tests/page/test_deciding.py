@@ -90,6 +90,54 @@ def test_a_person_rejects_with_a_comment_on_a_line_and_then_approves(
     page.get_by_text("Nothing waits for you", exact=True).wait_for()
 
 
+def test_what_is_still_being_written_about_a_line_is_sent_and_what_is_cancelled_is_not(
+    cli: Cli, window: Window
+) -> None:
+    shop = Shop(cli)
+    agent = shop.box / "agent"
+    agent.write_text("echo once >> story.txt; echo twice >> story.txt\n" + agent.read_text())
+    cli.add("tell a story", quiet=False)
+    cli("work", "--once", "--json")
+    page = window.tab(Server(cli)).open()
+    for line, text in ((2, "Say this in one word"), (3, "Never mind")):
+        page.get_by_role("button", name=f"Comment on line {line} of story.txt").click()
+        page.get_by_label("Your comment").last.fill(text)
+    box = page.locator(".comment").last.bounding_box()
+    lines = page.locator(".lines").bounding_box()
+    assert box is not None
+    assert lines is not None
+    assert box["x"] + box["width"] <= lines["x"] + lines["width"]
+    page.get_by_role("button", name="Cancel", exact=True).last.click()
+    page.get_by_role("button", name="Reject with 1 comment").click()
+    page.get_by_label("What should be different?").press("Control+Enter")
+    eventually(lambda: "Say this in one word" in shop.told(), "the prompt to fix it")
+    assert "Never mind" not in shop.told()
+
+
+def test_a_viewer_is_offered_nothing_that_is_refused(cli: Cli, window: Window) -> None:
+    Shop(cli)
+    cli.add("tell a story", quiet=False)
+    cli("work", "--once", "--json")
+    server = Server(cli, "--viewer-token")
+    tab = window.tab(server)
+    tab.page.goto(f"{server.viewer}&to=/attention")
+    page = tab.page
+    page.get_by_text("story.txt").first.wait_for()
+    assert page.get_by_role("button", name="Comment on line").count() == 0
+    for place, key in (("tasks", "c"), ("tasks/T-1", "e"), ("sessions", "c")):
+        tab.go(f"/{place}")
+        page.get_by_text("tell a story").first.wait_for()
+        page.keyboard.press(key)
+        assert page.locator("form.form").count() == 0
+    for place in ("tasks?new=1", "sessions?start=1"):
+        tab.go(f"/{place}")
+        page.get_by_text("tell a story").first.wait_for()
+        assert page.locator("form.form").count() == 0
+    page.keyboard.press("Control+k")
+    page.get_by_role("option", name="Dark or light").wait_for()
+    assert page.get_by_role("option", name="Start a session").count() == 0
+
+
 def test_a_person_answers_a_breakpoint(cli: Cli, window: Window) -> None:
     Shop(cli)
     cli("flow", "start", "ship")

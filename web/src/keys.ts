@@ -13,6 +13,7 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "Esc", says: "close what is open" },
   { keys: "[  ]", says: "previous, next session" },
   { keys: "c  e", says: "start a session or add a task; edit the open task" },
+  { keys: "Ctrl Enter", says: "send what you have written" },
   { keys: "/", says: "search everything" },
   { keys: "Ctrl K", says: "go to a page, a session, a task; do something" },
   { keys: "g", says: "then a Attention, s Sessions, t Tasks, p Pipeline, r Runs, h Hooks, i Insights" },
@@ -36,12 +37,25 @@ function types(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(input|textarea|select)$/i.test(target.tagName));
 }
 
+/** Press the button of the form that one writes in. */
+function send(event: KeyboardEvent): void {
+  const form = event.target instanceof Element ? event.target.closest("form.form") : null;
+  const button = form?.querySelector<HTMLButtonElement>(".actions button");
+  if (!button || button.disabled) return;
+  event.preventDefault();
+  button.click();
+}
+
 let chord: { key: string; at: number } | null = null;
 
 addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
     dialog.value = dialog.value === "palette" ? null : "palette";
+    return;
+  }
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && !event.defaultPrevented) {
+    send(event);
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;

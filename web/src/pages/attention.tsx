@@ -11,7 +11,7 @@ import { List } from "../ui/list";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
 import { hookName } from "../ui/text";
-import { Ways, limitsIn } from "../ui/ways";
+import { Ways, limitsIn, mayDecide } from "../ui/ways";
 
 const ICONS: Record<string, IconName> = {
   gate: "pipeline", gates: "pipeline", breakpoint: "message", session: "sessions", limit: "clock",
@@ -80,7 +80,7 @@ function Row({ item }: { item: WaitingItem }) {
 
 function Waiting({ item }: { item: WaitingItem }) {
   const comments = useSignal<LineComment[]>([]);
-  const mayReject = item.ways.some((way) => way.verb === "reject");
+  const mayReject = mayDecide() && item.ways.some((way) => way.verb === "reject");
   const text = item.question?.text ?? item.message;
   return (
     <Panel

@@ -34,7 +34,7 @@ function textOf(entry: FeedEntry): string {
 }
 
 function words(parts: unknown[]): string {
-  const known = parts.filter((part) => typeof part === "string" && part);
+  const known = parts.filter((part) => typeof part === "string" && part.trim());
   return known.join(" ").slice(0, 400);
 }
 

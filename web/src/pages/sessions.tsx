@@ -14,7 +14,7 @@ import { List } from "../ui/list";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
 import { Status, provenStatus } from "../ui/status";
-import { visitor } from "../ui/ways";
+import { mayDecide, visitor } from "../ui/ways";
 
 const FILTERS = [["", "All"], ["running", "Running"], ["escalated", "Escalated"], ["completed", "Completed"], ["failed", "Failed"]] as const;
 
@@ -38,9 +38,9 @@ export function Sessions() {
     },
     [status],
   );
-  useEffect(() => bind("c", () => go(withOption("start", "1"))), []);
+  const mayStart = mayDecide();
+  useEffect(() => (mayStart ? bind("c", () => go(withOption("start", "1"))) : undefined), [mayStart]);
   const running = rows.filter((row) => row.known.status === "running").length;
-  const mayStart = visitor.value?.decides ?? false;
   return (
     <Page
       title="Sessions"
@@ -54,7 +54,7 @@ export function Sessions() {
           )}
         </>
       }
-      beside={isStarting ? <Start /> : null}
+      beside={isStarting && mayStart ? <Start /> : null}
     >
       {error && <Problem of={error} />}
       {isLoading && <Loading />}

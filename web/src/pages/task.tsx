@@ -12,7 +12,7 @@ import { Why } from "../ui/calls";
 import { Diff } from "../ui/diff";
 import { Panel } from "../ui/panel";
 import { Status, StatusIcon, provenStatus } from "../ui/status";
-import { Ways, visitor } from "../ui/ways";
+import { Ways, mayDecide } from "../ui/ways";
 import { TaskForm } from "./task_form";
 import { Costs, Gate, LOUD, ProofLine, Section } from "./task_parts";
 
@@ -20,8 +20,8 @@ export function TaskPanel({ id, back }: { id: string; back: string }) {
   const path = `/api/tasks/${encodeURIComponent(id)}`;
   const { data, error } = useAnswer<TaskPage>(path, (line) => line.node === id || line.task === id);
   const [isEdited, setEdited] = useState(false);
-  useEffect(() => bind("e", () => setEdited(true)), []);
-  const mayChange = visitor.value?.decides ?? false;
+  const mayChange = mayDecide();
+  useEffect(() => (mayChange ? bind("e", () => setEdited(true)) : undefined), [mayChange]);
   return (
     <Panel
       label={`Task ${id}`}

@@ -12,7 +12,7 @@ import { List } from "../ui/list";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
 import { Status } from "../ui/status";
-import { visitor } from "../ui/ways";
+import { mayDecide } from "../ui/ways";
 import { Graph } from "./graph";
 import { TaskPanel } from "./task";
 import { TaskForm } from "./task_form";
@@ -42,10 +42,10 @@ export function Tasks({ parts }: { parts: string[] }) {
     },
     [which],
   );
-  useEffect(() => bind("c", () => go(withOption("new", "1"))), []);
-  const mayChange = visitor.value?.decides ?? false;
+  const mayChange = mayDecide();
+  useEffect(() => (mayChange ? bind("c", () => go(withOption("new", "1"))) : undefined), [mayChange]);
   const back = href("tasks") + backOptions(options);
-  const beside = options.has("new") ? (
+  const beside = options.has("new") && mayChange ? (
     <NewTask back={back} parent={options.get("new")} />
   ) : chosen ? (
     <TaskPanel key={chosen} id={chosen} back={back} />

@@ -9,6 +9,7 @@ import { go } from "../router";
 import { switchTheme } from "../theme";
 import { useSettled } from "../pages/search";
 import { Icon, type IconName } from "./icon";
+import { mayDecide } from "./ways";
 
 function Modal({ label, children }: { label: string; children: ComponentChildren }) {
   const box = useRef<HTMLDialogElement>(null);
@@ -58,9 +59,9 @@ interface Choice {
   run: () => void;
 }
 
-const ACTIONS: Choice[] = [
-  { key: "start", icon: "plus", title: "Start a session", text: "", run: () => go("#/sessions?start=1") },
-  { key: "task", icon: "plus", title: "Add a task", text: "", run: () => go("#/tasks?new=1") },
+const ACTIONS: (Choice & { decides?: boolean })[] = [
+  { key: "start", icon: "plus", title: "Start a session", text: "", decides: true, run: () => go("#/sessions?start=1") },
+  { key: "task", icon: "plus", title: "Add a task", text: "", decides: true, run: () => go("#/tasks?new=1") },
   { key: "theme", icon: "sun", title: "Dark or light", text: "", run: switchTheme },
   { key: "keys", icon: "keys", title: "Show the keys", text: "?", run: () => setTimeout(() => { dialog.value = "keys"; }) },
 ];
@@ -73,7 +74,7 @@ function Palette() {
   const wanted = text.trim().toLowerCase();
   const own: Choice[] = [
     ...PLACES.map((place) => ({ key: place.page, icon: place.icon, title: place.title, text: `g ${place.key}`, run: () => go(`#/${place.page}`) })),
-    ...ACTIONS,
+    ...ACTIONS.filter((each) => !each.decides || mayDecide()),
   ].filter((choice) => choice.title.toLowerCase().includes(wanted));
   const found = (data && query ? data.hits : []).flatMap((hit): Choice[] => {
     const address = addressOfHit(hit);

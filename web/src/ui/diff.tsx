@@ -96,9 +96,17 @@ const SIGNS = { added: "+", removed: "−", same: " " } as const;
 
 function Line({ line, path, comments }: { line: DiffLine; path: string; comments: Comments | undefined }) {
   const [isWriting, setWriting] = useState(false);
+  const [draft, setDraft] = useState<LineComment | null>(null);
   const side = line.kind === "removed" ? "old" : "new";
   const number = side === "old" ? line.old : line.new;
-  const own = comments?.value.filter((each) => each.path === path && each.line === number && each.side === side) ?? [];
+  const own = comments?.value.filter((each) => each.path === path && each.line === number && each.side === side && each !== draft) ?? [];
+  // What was written is sent with the others, also if nobody pressed the button for it.
+  const keep = (text: string) => {
+    if (!comments || number === null) return;
+    const kept: LineComment | null = text ? { path, line: number, side, text } : null;
+    comments.value = [...comments.value.filter((each) => each !== draft), ...(kept ? [kept] : [])];
+    setDraft(kept);
+  };
   const numbers = (
     <>
       <span class="number">{line.old ?? ""}</span>
@@ -121,8 +129,9 @@ function Line({ line, path, comments }: { line: DiffLine; path: string; comments
       {comments && own.map((comment) => <Said key={comment.text} comment={comment} comments={comments} />)}
       {comments && isWriting && number !== null && (
         <Writing
-          save={(text) => {
-            if (text) comments.value = [...comments.value, { path, line: number, side, text }];
+          keep={keep}
+          done={() => {
+            setDraft(null);
             setWriting(false);
           }}
         />
@@ -146,8 +155,12 @@ function Said({ comment, comments }: { comment: LineComment; comments: Comments 
   );
 }
 
-function Writing({ save }: { save: (text: string) => void }) {
+function Writing({ keep, done }: { keep: (text: string) => void; done: () => void }) {
   const text = useSignal("");
+  const save = (said: string) => {
+    keep(said);
+    done();
+  };
   const keys = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
       event.stopPropagation();
@@ -165,6 +178,7 @@ function Writing({ save }: { save: (text: string) => void }) {
           text.value = event.currentTarget.value;
         }}
         onKeyDown={keys}
+        onBlur={() => keep(text.value.trim())}
       />
       <div class="actions">
         <button type="button" class="main" onClick={() => save(text.value.trim())}>

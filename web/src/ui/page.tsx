@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { visitor } from "./ways";
 
 /** How much waits for a person: also to be seen in the title of a tab that nobody looks at. */
 export const waitingCount = signal(0);
@@ -18,9 +19,10 @@ interface Props {
 
 export function Page({ title, children, tools, beside, under }: Props) {
   const waiting = waitingCount.value;
+  const project = visitor.value?.project ?? "…";
   useEffect(() => {
-    document.title = `${waiting ? `(${waiting}) ` : ""}${title} · Hookline`;
-  }, [title, waiting]);
+    document.title = `${waiting ? `(${waiting}) ` : ""}${title} · ${project} · Hookline`;
+  }, [title, waiting, project]);
   return (
     <>
       <header class="top">

@@ -10,6 +10,11 @@ import type { Comments } from "./diff";
 
 export const visitor = signal<Visitor | null>(null);
 
+/** Whether who looks may decide as well. */
+export function mayDecide(): boolean {
+  return visitor.value?.decides ?? false;
+}
+
 interface Props {
   ways: Way[];
   question?: Question | null;
