@@ -325,8 +325,8 @@ class Fleet(Pipeline):
         assert self.parts() == set(self.tasks)
         made = "SELECT branch, is_open FROM hookline.pull_requests ORDER BY branch"
         assert self.server.run(made) == sorted((f"hookline/{task}", 0) for task in self.tasks)
-        checks = self.cli("doctor", "--json").json["checks"]
-        assert [each for each in checks if each["status"] == "failed"] == []
+        # On a host, from which all servers can be reached.
+        self.hosts[0].run(*PROGRAM, "doctor")
         for host in self.hosts:
             assert "Traceback" not in host.said, host.said
 

@@ -9,8 +9,9 @@ INSERT INTO host_processes (owner, host, seen_at, facts) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (owner) DO UPDATE SET host = ?2, seen_at = ?3, facts = ?4
 
 -- name: give_back_runs
--- Runs of a process that cannot work any more. No holder has this token: if it wakes, it is fenced.
-UPDATE runs SET owner = NULL, token = 0, lease_until = 0 WHERE owner = ?
+-- Runs of a process that cannot work any more. No holder has such a token: if it wakes, it is fenced.
+-- No two times have the same one, so that schedulers tell them apart.
+UPDATE runs SET owner = NULL, token = -token, lease_until = 0 WHERE owner = ?
 
 -- name: give_back_dispatches
 -- The events whose hooks it called.

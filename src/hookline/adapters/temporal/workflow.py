@@ -27,8 +27,9 @@ HEARTBEAT = timedelta(seconds=3)
 AT_HOME = timedelta(seconds=2)
 # An agent's turn has its own limits.
 LONGEST = timedelta(days=365)
+# Attempts add up with each host that is lost, and the next one must not wait for long.
 AGAIN = RetryPolicy(
-    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=2)
 )
 
 

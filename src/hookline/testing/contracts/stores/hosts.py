@@ -68,7 +68,7 @@ class HostTests(StorePlace):
         with store.write({}) as tx:
             tx.hosts.tell("dead", "a", 100.0, FACTS)
             ours, other = begin(tx, "n1"), begin(tx, "n1")
-            tx.runs.leases.take(ours.run_id, "dead", tx.next_token(), 500.0)
+            tx.runs.leases.take(ours.run_id, "dead", held := tx.next_token(), 500.0)
             tx.runs.leases.take(other.run_id, "alive", tx.next_token(), 500.0)
             seq = tx.append("noted", "T-1", {}).seq
             tx.dispatches.open(seq, "T-1", None)
@@ -82,8 +82,14 @@ class HostTests(StorePlace):
             assert tx.hosts.give_back("dead") == 0
         with store.write({}) as tx:
             assert due(tx) == [ours.run_id]
-            assert tx.runs.leases.holder(ours.run_id) == (None, 0, 0.0)
+            owner, given_back, until = tx.runs.leases.holder(ours.run_id)
+            assert (owner, until) == (None, 0.0)
+            assert given_back != held
             assert tx.runs.leases.holder(other.run_id)[0] == "alive"
+            # Whoever tells others of it can tell the times apart.
+            tx.runs.leases.take(ours.run_id, "dead", tx.next_token(), 500.0)
+            assert tx.hosts.give_back("dead") == 1
+            assert tx.runs.leases.holder(ours.run_id)[1] not in (held, given_back)
             assert not tx.dispatches.holds(seq, token)
             assert tx.dispatches.claim_next("next", tx.next_token(), 900.0, NEVER) == seq
             sent = tx.outbox.find(7)
