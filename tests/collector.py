@@ -51,6 +51,8 @@ class CollectorStandIn(ThreadingHTTPServer):
         self.requests: list[dict[str, Any]] = []
         self.status = 200
         self.answers: list[int] = []
+        # What it says with that.
+        self.words = b""
         # How many spans it takes at once, and whether it kills who sent some.
         self.most: int | None = None
         self.kills_sender = False
@@ -102,8 +104,9 @@ class _Handler(BaseHTTPRequestHandler):
             os.kill(_client_of(self.client_address[1], self.server.server_port), signal.SIGKILL)
             return
         self.send_response(status)
-        self.send_header("content-length", "0")
+        self.send_header("content-length", str(len(self.server.words)))
         self.end_headers()
+        self.wfile.write(self.server.words)
 
     def _is_too_much(self, body: bytes) -> bool:
         if self.server.most is None or not self.path.endswith("/v1/traces"):

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import psycopg
 
 from hookline.adapters.store.postgres.store import PostgresStore
@@ -79,6 +80,12 @@ class PostgresServer:
             self._process.send_signal(number)
             self._process.wait(PATIENCE)
             self._process = None
+
+    def pause(self, number: signal.Signals = signal.SIGSTOP) -> None:
+        """Freeze it with all its processes, or let it continue."""
+        assert self._process is not None
+        for each in (psutil.Process(self._process.pid), *_children(self._process.pid)):
+            each.send_signal(number)
 
 
 @contextmanager
@@ -181,6 +188,11 @@ def rows_on_server(url: str, sql: str, values: Sequence[Any]) -> list[Any]:
     """Rows of a project's store, by a statement as SQLite has it."""
     with closing(PostgresStore(url)) as store, store._database.transaction() as connection:
         return connection.execute(sql, values).fetchall()
+
+
+def _children(pid: int) -> list[psutil.Process]:
+    found: list[psutil.Process] = psutil.Process(pid).children(recursive=True)
+    return found
 
 
 @cache

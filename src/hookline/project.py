@@ -103,6 +103,11 @@ def path_here(root: str, recorded: str) -> str:
     return os.path.normpath(os.path.join(root, recorded))
 
 
+def is_in_worktrees(root: str, path: str) -> bool:
+    """Whether a path leads into the worktrees of a project's tasks."""
+    return os.path.normpath(path).startswith(root + _WORKTREES)
+
+
 def is_own(path: str) -> bool:
     """Whether a path leads to a `.hookline` itself, or to what only Hookline writes in it."""
     _, found, inside = f"/{path}/".partition(f"/{FOLDER_NAME}/")

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -182,9 +183,12 @@ class Lab:
             lines.append(line)
             record = json.loads(line)
             if record["type"] == "session_waits" and then is not None:
-                waited, shown = record["data"]["reason"], self.cli("session", "show", "s").stdout
+                waited = record["data"]["reason"]
+                process.send_signal(signal.SIGSTOP)  # it waits for seconds: no longer than we look
+                shown = self.cli("session", "show", "s").stdout
                 then()
                 then = None
+                process.send_signal(signal.SIGCONT)
         _, stderr = process.communicate(timeout=PATIENCE)
         assert "Traceback" not in stderr, stderr
         data = json.loads(lines[-1])["data"] if lines else _refusal(stderr)

@@ -68,9 +68,11 @@ class Clones:
         """Let a clone's worker begin a task, and kill it in a turn that does not end."""
         self.kill((cli or self.first).start("work", "--once", "--json"), turn, task)
 
-    def kill(self, process: subprocess.Popen[str], turn: int, what: str = "the session") -> None:
-        """Kill what advances a session, or its gates, when something hangs."""
-        begun = self.rig.file(f"turn-{turn}-began")
+    def kill(
+        self, process: subprocess.Popen[str], turn: int | Path, what: str = "the session"
+    ) -> None:
+        """Kill what advances a session, or its gates, when something hangs, or made a file."""
+        begun = self.rig.file(f"turn-{turn}-began") if isinstance(turn, int) else turn
 
         def is_there() -> bool:
             assert process.poll() is None, process.communicate()

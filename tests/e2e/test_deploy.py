@@ -120,6 +120,31 @@ def test_a_store_that_is_away_is_no_reason_to_end_a_worker(host: Cli) -> None:
     assert ask(host, "alive") == 0
 
 
+def test_a_clone_that_was_killed_is_made_again(tmp_path: Path) -> None:
+    source, place, box = (tmp_path / name for name in ("source", "place", "box"))
+    for folder in (source, place, box):
+        folder.mkdir()
+    (source / "readme").write_text("hello\n")
+    who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "begin")):
+        subprocess.run(("git", *words), cwd=source, check=True)
+    # As far as git comes at first, and what it is in when all of it is killed.
+    killed = box / "git"
+    killed.write_text('#!/bin/sh\nfor place; do :; done\nmkdir -p "$place/.git"\nkill -9 $PPID\n')
+    killed.chmod(0o755)
+    env = {**os.environ, "HOOKLINE_HOST": "worker-1", "HOOKLINE_PROGRAM": "true"}
+    env["HOOKLINE_REPOSITORY"] = str(source)
+    path = f"{box}{os.pathsep}{env['PATH']}"
+    first = subprocess.run((*HOST, "work"), cwd=place, env={**env, "PATH": path})
+    assert first.returncode == -signal.SIGKILL
+    subprocess.run((*HOST, "work"), cwd=place, env=env, check=True)
+    (place / ".git" / "index").rename(place / ".git" / "index.lock")
+    (place / "readme").unlink()
+    subprocess.run((*HOST, "work"), cwd=place, env=env, check=True)
+    assert (place / "readme").read_text() == "hello\n"
+    assert not (place / ".git" / "index.lock").exists()
+
+
 @pytest.mark.parametrize("name", ["HOOKLINE_HOST", "PATH"])
 def test_what_is_missing_is_said_before_anything_is_cloned(tmp_path: Path, name: str) -> None:
     env = {"HOOKLINE_HOST": "worker-1", "PATH": str(BESIDE), "HOOKLINE_REPOSITORY": "/nowhere"}

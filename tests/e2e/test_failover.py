@@ -10,6 +10,7 @@ import pytest
 from tests.e2e.conftest import PATIENCE, Cli, eventually
 from tests.e2e.failover_rig import Pair, followed
 from tests.e2e.pipeline_rig import Pipeline
+from tests.postgres_server import PostgresServer, new_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,3 +140,24 @@ def test_a_worker_ends_its_turns_when_the_server_steps_back(shared: Cli, pair: P
     _, stderr = worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 1
     assert json.loads(stderr.splitlines()[-1])["error"]["code"] == "store-stepped-back"
+
+
+def test_an_agent_cannot_have_other_tasks_completed(cli: Cli, postgres: PostgresServer) -> None:
+    """Its commits can name any task, and it can make branches of any name."""
+    cli.env["HOOKLINE_STORE"] = new_project(postgres)
+    line = Pipeline(cli)
+    line.begin(GATES)
+    task = cli.add("one")
+    line.turn(
+        'work; git add -A; git commit -qm "work" -m "Task: T-2";'
+        " more=$(git commit-tree 'HEAD^{tree}' -p HEAD -m more);"
+        " git update-ref refs/heads/hookline/T-900000000000000 $more"
+    )
+    assert line.worker()["merged"] == [task]
+    other = cli.add("two")
+    found = cli.json("store", "reconcile", quiet=False)["differences"]
+    assert [(each["taskId"], each["kind"]) for each in found] == [
+        ("T-900000000000000", "strange-number")
+    ]
+    assert cli.task(other)["state"] == "ready"
+    assert cli.add("three") == "T-3"

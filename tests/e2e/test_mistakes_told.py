@@ -9,6 +9,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.conftest import PROGRAM
+from tests.e2e.report_file import ReportFile
 from tests.e2e.terminal_rig import Terminal, prepare
 
 if TYPE_CHECKING:
@@ -160,10 +161,9 @@ def test_what_changed_since_it_was_trusted_ends_with_its_last_line(cli: Cli) -> 
 def test_a_report_tells_all_that_was_used(cli: Cli) -> None:
     prepare(cli, go=True, say="no\n")
     assert cli("run", "do it", "--name", "one", "--iterations", "2").code == 5
-    page = cli("session", "report", "one", "--output", "-").stdout
-    limits = page.partition("<h2>Limits</h2>")[2].partition("</section>")[0]
-    (row,) = (line for line in limits.splitlines() if ">iterations</td>" in line)
-    assert ">2 of 2</td>" in row
+    page = ReportFile(cli("session", "report", "one", "--output", "-").stdout).session["page"]
+    (used,) = (each for each in page["limits"] if each["name"] == "iterations")
+    assert (used["used"], used["allowed"]) == (2, 2)
 
 
 def test_lists_break_at_words(cli: Cli) -> None:

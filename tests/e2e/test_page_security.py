@@ -209,13 +209,16 @@ def test_no_path_leads_out_of_the_page(page: Page, path: str) -> None:
         assert b"import " not in answer
 
 
-def test_what_is_too_large_or_odd_is_refused(page: Page) -> None:
+def test_what_is_too_large_or_odd_is_refused(page: Page, shared: Cli) -> None:
     large = "x" * (5 << 20)
     assert page.refused("POST", "/api/tasks", {"goal": large})[:2] == (413, "too-large")
     deep: list[Any] = []
     for _ in range(500):
         deep = [deep]
     bodies: tuple[Any, ...] = ({}, {"goal": 1}, {"goal": "x", "more": 1}, [], None, {"goal": deep})
+    task = shared.add("counted")
+    many = {"changes": {"turnsUsed": 2**63}}
+    assert page.refused("POST", f"/api/tasks/{task}", many)[0] == 422
     for body in bodies:
         assert page.refused("POST", "/api/tasks", body)[0] == 422, str(body)[:80]
     nested = b'{"goal":' + b"[" * 200_000 + b"]" * 200_000 + b"}"

@@ -6,6 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
 
 from tests.e2e.conftest import eventually
 from tests.e2e.session_rig import PROMISE, finished
@@ -257,6 +261,48 @@ def test_a_collector_that_is_away_costs_nothing_and_is_told_once(rig: TelemetryR
     assert not rig.collector.repeated
     status = rig.cli.json("telemetry", "status")
     assert (status["isBehind"], status["sent"]) == (False, len(rig.collector.spans))
+
+
+def test_a_collector_that_is_away_for_weeks_is_tried_again(rig: TelemetryRig) -> None:
+    rig.sends(HOOKS)
+    rig.turns(rest=PROMISE)
+    rig.collector.status = 503
+    assert rig.run().code == 0
+    rig.cli.rows("UPDATE exporters SET failures = 20000, next_try = 0")
+    refused = rig.cli("telemetry", "send", "--json")
+    assert (refused.code, refused.json["error"]) == (1, "the server answered 503")
+    rig.collector.status = 200
+    assert rig.cli.json("telemetry", "send")["error"] is None
+    check_all_sent(rig.cli, rig.collector, begun(rig.cli))
+
+
+@pytest.mark.parametrize("rejected", [-5, 2**63 - 1])
+def test_a_collector_that_claims_what_cannot_be(rig: TelemetryRig, rejected: int) -> None:
+    rig.sends(HOOKS)
+    rig.turns(rest=PROMISE)
+    said = ExportTracePartialSuccess(rejected_spans=rejected)
+    answer = ExportTraceServiceResponse(partial_success=said)
+    rig.collector.words = answer.SerializeToString()
+    done = rig.run()
+    assert (done.code, "telemetry" in done.stderr) == (0, False)
+    status = rig.cli.json("telemetry", "status")
+    assert status["sent"] + status["rejected"] == len(rig.collector.spans)
+    assert min(status["sent"], status["rejected"]) == 0
+    check_all_sent(rig.cli, rig.collector, begun(rig.cli))
+
+
+@pytest.mark.parametrize(
+    "moment", ["", "soon", "1901-01-01T00:00:00.000Z", "9999-01-01T00:00:00.000Z"]
+)
+def test_an_agent_that_forges_its_feed(rig: TelemetryRig, moment: str) -> None:
+    rig.sends(HOOKS)
+    forged = {"timestamp": moment, "type": "agent", "data": {"type": "tool", "name": "x"}}
+    feed = "$HOOKLINE_DIR/sessions/$HOOKLINE_RUN_ID.jsonl"
+    rig.turns(f"echo '{json.dumps(forged)}' >> {feed}", rest=PROMISE)
+    done = rig.run(iterations=2)
+    assert (done.code, "telemetry" in done.stderr) == (0, False)
+    assert not rig.cli.json("telemetry", "status")["isBehind"]
+    assert len(rig.collector.named("iteration")) == 2
 
 
 def test_a_collector_that_never_answers_holds_no_command_up(rig: TelemetryRig) -> None:

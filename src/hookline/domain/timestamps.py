@@ -13,6 +13,8 @@ from math import isfinite
 from hookline.errors import BadInput
 
 LONGEST_WAIT = 100 * 366 * 86400.0
+# A float can be doubled about a thousand times, and failures add up for as long as nobody looks.
+_MOST_DOUBLINGS = 64
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -30,6 +32,14 @@ def to_second(seconds: int) -> str:
 def seconds(moment: str) -> float:
     """A moment as seconds since 1970."""
     return datetime.fromisoformat(moment).timestamp()
+
+
+def is_moment(text: str) -> bool:
+    """Whether a value is a moment as the log has them."""
+    try:
+        return iso(seconds(text) + 0.0001) == text
+    except (ValueError, OverflowError, OSError):
+        return False
 
 
 def elapsed() -> float:
@@ -65,6 +75,11 @@ def duration(text: str) -> float:
     if not isfinite(found):
         raise BadInput(f"{text[:80]!r} is not a length of time", help="write 30s, 15m, 2h or 3d")
     return found
+
+
+def doubled(first: float, times: int, longest: float) -> float:
+    """How long to wait after so many failures in a row: each time twice as long, to a limit."""
+    return min(first * 2.0 ** min(times, _MOST_DOUBLINGS), longest)
 
 
 def past(text: str, now: str) -> str:

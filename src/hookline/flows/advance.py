@@ -150,6 +150,7 @@ class Advance:
 
     async def _carry_out(self, effect: JournalEffect) -> None:
         replay, about = self._replay, {"runId": self._run_id, "effectId": effect.effect_id}
+        replay.refuse_other(effect)
 
         def begun() -> None:
             replay.begun.setdefault(effect.effect_id, self._now())

@@ -19,7 +19,7 @@ from hookline.domain.runs.model import (
     Run,
 )
 from hookline.domain.tasks import task_number
-from hookline.domain.timestamps import seconds
+from hookline.domain.timestamps import doubled, seconds
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
 from hookline.flows.attempt import Attempt, Surroundings
@@ -173,7 +173,7 @@ def _again(attempt: Attempt, error: str) -> Resolution | None:
         made = tx.runs.effect(run, effect.effect_id).attempts
         if made > retries:
             return Resolution(ERROR, error=f"{error} (after {made} attempts)")
-        pause = min(FIRST_BACKOFF * 2 ** max(made - 1, 0), LONGEST_BACKOFF)
+        pause = doubled(FIRST_BACKOFF, max(made - 1, 0), LONGEST_BACKOFF)
         tx.runs.attempts.postpone(run, effect.effect_id, tx.time() + pause)
         return None
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Blobs, Store, Transaction, View
 
     Admits = Callable[[View, list[str]], list[str]]
+    Vouches = Callable[[Run, FlowDefinition, list[JournalEffect]], None]
 
 # How soon a run that another process advances is checked again.
 LOOK_AGAIN = 0.5
@@ -65,6 +66,8 @@ class Engine:
     tell: Callable[[Event], None] = lambda event: None
     observe: Observe = lambda what, details: None
     clean: Callable[[Any], Any] = lambda value: value
+    # Raises if a run, or an effect that older code asked for, brings what nobody named here.
+    vouch: Vouches = lambda run, flow, pending: None
     _advancing: set[str] = field(default_factory=set, init=False)
 
     async def advance(self, run_id: str, *, max_iterations: int | None = None) -> Done | Parked:

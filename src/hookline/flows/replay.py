@@ -83,6 +83,8 @@ class Stepper:
         self._waiting: dict[str, Branch] = {}
         self._early: dict[str, Resolution] = {}
         self._versions: dict[tuple[str, str], bool] = {}
+        # The digest of what the flow asks for in each step; older code may have asked for more.
+        self.asked = {each.effect_id: each.digest for each in recorded if by_older_code}
         self._open: dict[Branch, None] = {}
         self._current: Branch | None = None
         self._closing = False
@@ -236,6 +238,7 @@ class Stepper:
                 f" the flow now asks for {asked.kind} {_shown(args)}",
                 effect_id,
             )
+        self.asked[effect_id] = known.digest if known is not None else given
         return Request(effect_id, asked.step, asked.kind, args, metadata, asked.policy, given)
 
     def _known_version(self, path: str, name: str) -> bool | None:

@@ -12,12 +12,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from hookline.domain.runs import model as runs
-from hookline.domain.runs.model import INSTANT, OK, EffectResolved, FlowMistake, Resolution
+from hookline.domain.runs.model import (
+    INSTANT,
+    OK,
+    PENDING,
+    EffectResolved,
+    FlowMistake,
+    JournalDamaged,
+    Resolution,
+)
 from hookline.errors import StoreLost
 from hookline.flows import journal
 from hookline.flows.context import Context
 from hookline.flows.outcomes import Done, Result, RunSnapshot, Signalled, error_message
-from hookline.flows.replay import Next, Stepper
+from hookline.flows.replay import Next, Stepper, digest
 from hookline.flows.waits import instant_value
 
 if TYPE_CHECKING:
@@ -89,6 +97,8 @@ class RunReplay:
         flow = self.engine.find_flow(self.run)
         self._note_code(flow.digest)
         is_older = self._is_own and flow.digest != self.run.code_digest
+        old = [e for e in effects if e.status == PENDING] if is_older else []
+        self.engine.vouch(self.run, flow, [journal.with_arguments(each, blobs) for each in old])
         self._stepper = Stepper(fetched, by_older_code=is_older)
         self._stepper.start(self._begin(flow, Context(self._stepper, self.run)))
 
@@ -101,11 +111,19 @@ class RunReplay:
                 f"flow '{flow.name}' cannot be started: {problem}", help=f"its input holds {given}"
             ) from problem
 
-    def _note_code(self, digest: str) -> None:
-        if self.run.code_digest and digest != self.run.code_digest:
+    def _note_code(self, found: str) -> None:
+        if self.run.code_digest and found != self.run.code_digest:
             self.engine.observe(
-                "code-changed", {"runId": self.run_id, "was": self.run.code_digest, "is": digest}
+                "code-changed", {"runId": self.run_id, "was": self.run.code_digest, "is": found}
             )
+
+    def refuse_other(self, effect: JournalEffect) -> None:
+        """Refuse to carry out what the flow did not ask for, whatever the store says."""
+        assert self._stepper is not None  # replayed before
+        args = journal.with_arguments(effect, self.engine.blobs).args
+        if self._stepper.asked.get(effect.effect_id) != digest(effect.kind, args):
+            what = f"'{effect.effect_id}' of {self.run_id}"
+            raise JournalDamaged(f"the flow did not ask for {what} as the store has it")
 
     def settle(self) -> Done | None:
         """Give every result to the flow, record what it asks for; its end, if it has one."""

@@ -24,7 +24,7 @@ from hookline.errors import HooklineError, StoreCorrupt
 from hookline.files import entry_at, read_regular
 from hookline.hooks.builtin.gates.contents import looks_secret
 from hookline.hooks.texts import told
-from hookline.project import path_here
+from hookline.project import is_in_worktrees, path_here
 from hookline.sessions.told.prompts import code, section
 from hookline.sessions.told.task_file import export_task
 
@@ -90,6 +90,7 @@ class Takeover:
         run = attempt.run
         if run.flow not in WORK or attempt.effect.kind not in TOUCHING:
             return
+        self._refuse_outside(run)
         with self._store.read() as view:
             before = view.work_places.find(run.input["taskId"])
             task = view.graph.find(run.input["taskId"])
@@ -114,6 +115,16 @@ class Takeover:
         if brought:
             notice = {"type": "notice", "text": brought}
             attempt.observe("agent", notice)
+
+    def _refuse_outside(self, run: Run) -> None:
+        """Whoever may write to the store cannot send agents and checks anywhere on this machine."""
+        root, named = self._clone.root, run.input.get("worktree") or ""
+        folder = path_here(root, named)
+        if folder != root and not is_in_worktrees(root, folder):
+            raise WorkElsewhere(
+                f"{run.run_id} names a folder that is not a worktree of this project: {named}",
+                help=f"`hookline flow cancel {run.run_id}` gives it up",
+            )
 
     def begin(self, begun: Worktree, change: Change) -> None:
         """Note that the work on a task begins here: without more, another clone has all of it."""

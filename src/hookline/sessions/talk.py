@@ -9,7 +9,7 @@ import msgspec
 from hookline.domain.pages.taskpage import indented
 from hookline.domain.sessions.model import SIGNAL
 from hookline.domain.text.display import line_of
-from hookline.domain.timestamps import seconds
+from hookline.domain.timestamps import doubled, seconds
 from hookline.hooks.framing import said_once
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
 from hookline.sessions.state import Chapter, PersonRequests, Turn
@@ -77,7 +77,7 @@ class SessionTalk:
     async def _wait_for_model(self, wait: ModelWait, waits: int) -> bool:
         """Wait until the model is available; whether a person wants to stop meanwhile."""
         now = await self._ctx.now()
-        pause = min(self._plan.model_wait * 2**waits, LONGEST_WAIT)
+        pause = doubled(self._plan.model_wait, waits, LONGEST_WAIT)
         if wait.until is not None:
             pause = max(1.0, wait.until - seconds(now))
         await self.do("wait", reason=wait.reason, until=wait.until, seconds=pause)

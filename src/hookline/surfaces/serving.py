@@ -14,9 +14,10 @@ import socket
 import threading
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import uvicorn
+from anyio import to_thread
 from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+T = TypeVar("T")
 MAX_BODY = 4 * 1024 * 1024
 GRACE = 5
 # How long a client may take to send a request, and between two of them.
@@ -91,6 +93,11 @@ class Connection(H11Protocol):
     def drop(self) -> None:
         """Close the connection; a request that is under way has no answer any more."""
         self.transport.close()
+
+
+async def in_thread(ask: Callable[[], T]) -> T:
+    """What `ask` returns. A server that ends does not wait for a store that answers nothing."""
+    return await to_thread.run_sync(ask, abandon_on_cancel=True)
 
 
 class HttpServer(uvicorn.Server):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_TEXT = 64 * 1024
 MAX_ITEMS = 1000
 MAX_PRIORITY = 1_000_000
+# What every store can hold, and JSON readers count to.
+MOST_COUNTED = 2**53 - 1
 
 
 class Holder(Immutable):
@@ -313,8 +315,9 @@ def check_changes(value: Any) -> str:
 
 def check_count(name: str, value: Any) -> int:
     """A whole number that counts something."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise BadInput(f"{name} must be a whole number from 0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_COUNTED:
+        shown = repr(value)[:80]
+        raise BadInput(f"{name} must be a whole number from 0 to {MOST_COUNTED}, not {shown}")
     return value
 
 

@@ -42,6 +42,7 @@ TIMEOUT = 10.0
 MOST_OF_REPLY = 64 * 1024
 # What a collector answers to a request that it would refuse again.
 _OUR_FAULT = (400, 413, 422)
+_LAST_MOMENT = _LARGEST = 2**63 - 1
 
 
 class OtlpCollector:
@@ -74,7 +75,7 @@ class OtlpCollector:
         asked = ExportTraceServiceRequest(resource_spans=[of_resource])
         found = await self._post(self._traces, asked, ExportTraceServiceResponse())
         said = found.partial_success
-        return Taken(said.rejected_spans, said.error_message)
+        return Taken(_refused(said.rejected_spans, len(spans)), said.error_message)
 
     async def figures(self, figures: Sequence[Figure], since: float, now: float) -> Taken:
         """Send figures."""
@@ -92,7 +93,8 @@ class OtlpCollector:
         asked = ExportMetricsServiceRequest(resource_metrics=[of_resource])
         found = await self._post(self._figures, asked, ExportMetricsServiceResponse())
         said = found.partial_success
-        return Taken(said.rejected_data_points, said.error_message)
+        most = sum(len(each.series) for each in figures)
+        return Taken(_refused(said.rejected_data_points, most), said.error_message)
 
     async def _post(self, url: str, asked: Message, answer: Reply) -> Reply:
         body = asked.SerializeToString(deterministic=True)
@@ -115,6 +117,16 @@ class OtlpCollector:
         return answer
 
 
+def _refused(said: int, most: int) -> int:
+    """How many a collector refused; it cannot have refused more than it was sent."""
+    return max(0, min(said, most))
+
+
+def _time(moment: int) -> int:
+    """A moment as the protocol can tell it, whatever clock it is from."""
+    return max(0, min(moment, _LAST_MOMENT))
+
+
 def _span(span: Span) -> trace.Span:
     links = [
         trace.Span.Link(trace_id=bytes.fromhex(each.trace), span_id=bytes.fromhex(each.span))
@@ -131,8 +143,8 @@ def _span(span: Span) -> trace.Span:
         parent_span_id=bytes.fromhex(span.parent or ""),
         name=span.name,
         kind=trace.Span.SPAN_KIND_CLIENT if span.is_client else trace.Span.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=span.start,
-        end_time_unix_nano=max(span.start, span.end),
+        start_time_unix_nano=_time(span.start),
+        end_time_unix_nano=_time(max(span.start, span.end)),
         attributes=_pairs(attributes),
         links=links,
         status=status,
@@ -171,10 +183,10 @@ def _pairs(values: Mapping[str, Value]) -> list[KeyValue]:
 def _value(value: Value) -> AnyValue:
     if isinstance(value, bool):
         return AnyValue(bool_value=value)
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) <= _LARGEST:
         return AnyValue(int_value=value)
-    if isinstance(value, float):
-        return AnyValue(double_value=value)
+    if isinstance(value, float | int):
+        return AnyValue(double_value=float(value))
     if isinstance(value, list):
         return AnyValue(array_value=ArrayValue(values=map(_value, value)))
     # Halves of surrogate pairs have no encoding.

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.timestamps import is_moment
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,8 +23,10 @@ class UsedTool(msgspec.Struct):
     is_ok: bool = True
 
 
-def note_tool(tools: list[UsedTool], at: str, data: Mapping[str, Any]) -> None:
+def note_tool(tools: list[UsedTool], at: object, data: Mapping[str, Any]) -> None:
     """Add what an agent's record says: a tool began, or one of those that run ended."""
+    if not (isinstance(at, str) and is_moment(at)):  # it is forged
+        return
     name, known = str(data.get("name", "")), str(data.get("id", ""))
     if data.get("type") == "tool":
         tools.append(UsedTool(name, str(data.get("detail", "")), at, known))

@@ -89,6 +89,7 @@ class FlowFinder(NamedTuple):
     plugins: Callable[[], Mapping[str, Any]] = found_plugins
     admit: Callable[[str, str], None] = lambda run_id, name: None
     own: Mapping[str, Callable[[], FlowDefinition]] = {}
+    learn: Callable[[FlowDefinition], None] = lambda found: None
 
     def find_of(self, run: Run) -> FlowDefinition:
         """The flow of a run; a name in the store is not enough to import a module."""
@@ -103,6 +104,11 @@ class FlowFinder(NamedTuple):
     def find(self, name: str) -> FlowDefinition:
         """The flow of that name, or UnknownFlow."""
         self.allowed()
+        found = self._found(name)
+        self.learn(found)
+        return found
+
+    def _found(self, name: str) -> FlowDefinition:
         if name in self.own:
             return self.own[name]()
         if name in self.configured:

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
 
 MOST_COMMITS = 20_000
+# A store loses what it acknowledged in its last moments; agents can name any number in a commit.
+MOST_LOST = 10_000
 MERGED, REUSED, WORK = "merged", "reused-number", "branch"
-PULL, LOST = "pull-request", "lost-task"
+PULL, LOST, STRANGE = "pull-request", "lost-task", "strange-number"
 _TASK = "Task: "
 _COMPLETABLE = frozenset({READY, ACTIVE, SUBMITTED, NEEDS_CONTINUATION})
 _WHY = "the store had forgotten it: `hookline store reconcile`"
@@ -159,7 +161,7 @@ def _differences(view: View, outside: _Outside) -> Iterator[Difference]:
         if task is not None:
             found = _of_task(task, outside)
         else:
-            found = _of_lost(name, outside) if task_number(name) > last else None
+            found = _of_lost(name, outside, last) if task_number(name) > last else None
         if found is not None:
             yield found
 
@@ -188,8 +190,8 @@ def _of_task(task: Task, outside: _Outside) -> Difference | None:
     return None
 
 
-def _of_lost(name: str, outside: _Outside) -> Difference | None:
-    """What is to be said of a task that the store has forgotten."""
+def _of_lost(name: str, outside: _Outside, last: int) -> Difference | None:
+    """What is to be said of a task that the store has forgotten, if it can have known it."""
     merge, branch = outside.merges.get(name), outside.branches.get(name)
     if merge is not None:
         found = f"{merge.sha[:12]} on the base is its work, and there is no such task"
@@ -199,6 +201,9 @@ def _of_lost(name: str, outside: _Outside) -> Difference | None:
         made, does = branch.newest, "added, and blocked until a person has looked"
     else:
         return None
+    if task_number(name) > last + MOST_LOST:
+        does = "left as it is: so many tasks were not forgotten, look at it"
+        return Difference(kind=STRANGE, task_id=name, found=found, does=does, ref=made.sha)
     return Difference(
         kind=LOST, task_id=name, found=found, does=does, ref=made.sha, goal=made.subject
     )

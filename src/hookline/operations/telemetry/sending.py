@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.runs.model import PARKED, PAUSED, RUNNING
+from hookline.domain.timestamps import doubled
 from hookline.ports.exports import NotTaken
 from hookline.queries.telemetry.content import SentContent
 from hookline.queries.telemetry.gathering import Gatherer, SpanBatch
@@ -156,7 +157,7 @@ class SpanSender:
 
     def _failed(self, position: ExportPosition, error: str, sent: Sent) -> None:
         sent.error, sent.is_first = error, position.failures == 0
-        wait = min(FIRST_RETRY * 2**position.failures, LAST_RETRY)
+        wait = doubled(FIRST_RETRY, position.failures, LAST_RETRY)
         self._position = None
         with self._store.write({}) as tx:
             tx.exports.failed(position, error, tx.time() + wait)

@@ -194,7 +194,7 @@ def _tools(records: Iterable[FeedRecord]) -> list[ToolUse]:
     found: list[UsedTool] = []
     for record in records:
         if record["type"] == "agent":
-            note_tool(found, str(record["timestamp"]), record["data"])
+            note_tool(found, record.get("timestamp"), record["data"])
     return [_tool(each) for each in found]
 
 

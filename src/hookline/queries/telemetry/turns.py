@@ -112,4 +112,4 @@ class FedTurns:
             now.is_over = True
             del self._now[run_id]
         elif kind == "agent":
-            note_tool(now.tools, str(record.get("timestamp")), data)
+            note_tool(now.tools, record.get("timestamp"), data)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from anyio import to_thread
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route as Address
@@ -26,7 +25,7 @@ from hookline.errors import (
     Untrusted,
 )
 from hookline.sessions.names import find
-from hookline.surfaces.serving import MAX_BODY, ROLE
+from hookline.surfaces.serving import MAX_BODY, ROLE, in_thread
 from hookline.surfaces.web.answers import RefusedAnswer, RefusedText
 from hookline.surfaces.web.asked import PageRequest, from_body, from_query
 from hookline.surfaces.web.handlers import HANDLERS
@@ -97,7 +96,7 @@ async def _answered(place: ServedProject, route: Route, request: Request) -> Res
             raise PeopleOnly(refused)
         taken = await _taken(route, request)
         asks = partial(_worked, place, route, dict(request.path_params), taken, (role, refused))
-        value = await to_thread.run_sync(asks)
+        value = await in_thread(asks)
         if route.method != GET:
             await place.courier.deliver(place.environ, place.root)
         return _response(value)
@@ -129,7 +128,7 @@ async def may_not(place: ServedProject, role: str, request: Request) -> str | No
         return TOOLS
     if role != PERSON:
         return VIEWS
-    if await to_thread.run_sync(place.is_agents, request):
+    if await in_thread(partial(place.is_agents, request)):
         return "only a person can do this; the request comes from an agent or a hook"
     return None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from hookline.app import App
 from hookline.queries.page.events import FeedEntry
+from hookline.surfaces.serving import in_thread
 from hookline.surfaces.web.routes import LINES
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class SessionFeeds:
         self._app: App | None = None
         self._wakeup: Wakeup | None = None
         self._over = asyncio.Event()
+        self._opening = threading.Lock()
 
     def end(self) -> None:
         """End the feeds: whoever looks comes again."""
@@ -52,11 +56,10 @@ class SessionFeeds:
         return StreamingResponse(self._told(run_id, tail), media_type=LINES)
 
     async def _told(self, run_id: str, tail: int) -> AsyncIterator[bytes]:
-        app, wakeup = self._opened()
-        reader = app.feeds.reader(run_id, tail=tail)
+        wakeup, reader = await in_thread(partial(self._reader, run_id, tail))
         yield _BEAT
         while not self._over.is_set():
-            if lines := await asyncio.to_thread(_lines, reader):
+            if lines := await in_thread(partial(_lines, reader)):
                 for at in range(0, len(lines), MOST):
                     yield b"".join(lines[at : at + MOST])
                 await asyncio.sleep(GATHERED)
@@ -73,12 +76,13 @@ class SessionFeeds:
             each.cancel()
         return any(each.result() for each in done)
 
-    def _opened(self) -> tuple[App, Wakeup]:
-        if self._app is None or self._wakeup is None:
-            self._app = App.open(self._root, environ=self._environ, read_only=True)
-            folder = os.path.join(self._app.project.folder, FOLDER)
-            self._wakeup = self._app.feeds.wakeup(folder)
-        return self._app, self._wakeup
+    def _reader(self, run_id: str, tail: int) -> tuple[Wakeup, FeedReader]:
+        with self._opening:
+            if self._app is None or self._wakeup is None:
+                self._app = App.open(self._root, environ=self._environ, read_only=True)
+                folder = os.path.join(self._app.project.folder, FOLDER)
+                self._wakeup = self._app.feeds.wakeup(folder)
+            return self._wakeup, self._app.feeds.reader(run_id, tail=tail)
 
 
 def _lines(reader: FeedReader) -> list[bytes]:

@@ -124,6 +124,7 @@ class PageServer:
         """Serve until a signal, or `stop`."""
         self._loop = asyncio.get_running_loop()
         following = asyncio.create_task(self._stream.follow())
+        following.add_done_callback(lambda over: self.stop())  # a page that hears nothing misleads
         watching = asyncio.create_task(self._end_streams())
         try:
             await self._server.serve(sockets=[self._served.bound])
@@ -131,6 +132,8 @@ class PageServer:
             self._end_now()
             await end(following, watching)
             self._feeds.close()
+        if not following.cancelled():
+            following.result()
 
     def stop(self) -> None:
         """End it, from any thread."""

@@ -17,7 +17,7 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from hookline.app import App
-from hookline.errors import StoreError
+from hookline.errors import HooklineError
 from hookline.queries.page.events import stream_beat, stream_lines
 from hookline.surfaces.web.routes import LINES
 
@@ -60,13 +60,15 @@ class EventStream:
         try:
             while not self.is_over:
                 if not await self._look() and not await wakeup.wait(HEARTBEAT):
-                    await self._asked(self._open_again)  # the store may be another one by now
+                    with suppress(HooklineError):  # it is opened again at the next look
+                        await self._asked(self._open_again)  # the store may be another one by now
                 await asyncio.sleep(GATHERED)
         finally:
             wakeup.close()
             app.close()
-            await self._asked(self._close)
-            self._one.shutdown()
+            # A store that answers nothing may be asked right now, and is not waited for.
+            self._one.submit(self._close)
+            self._one.shutdown(wait=False)
 
     def close(self) -> None:
         """End the streams: whoever watches comes again."""
@@ -110,7 +112,7 @@ class EventStream:
         """Take in what is new; whether there is more."""
         try:
             found = await self._asked(self._read, self._last)
-        except StoreError:  # away, or in the midst of a restart: it is looked at again
+        except HooklineError:  # away, or nobody trusts the configuration now: it is tried again
             return False
         if found:
             self._lines.extend(found)
@@ -123,7 +125,7 @@ class EventStream:
         self._news = asyncio.Event()
 
     async def _end_now(self) -> int:
-        with suppress(StoreError):
+        with suppress(HooklineError):
             return await self._asked(self._end)
         return self._last
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
 from starlette.routing import Route as Address
 
 from hookline.errors import HooklineError
+from hookline.surfaces.serving import in_thread
 from hookline.surfaces.web.api import allowed, found_session, refusal
 from hookline.surfaces.web.asked import from_query
 from hookline.surfaces.web.given import FeedWanted, StreamWanted
@@ -42,7 +43,7 @@ def stream_addresses(
         try:
             allowed(request)
             wanted = from_query(_LONG["feed"], dict(request.query_params))
-            run_id = await to_thread.run_sync(found_session, place, request.path_params["run"])
+            run_id = await in_thread(partial(found_session, place, request.path_params["run"]))
         except HooklineError as problem:
             return refusal(problem)
         assert isinstance(wanted, FeedWanted)

@@ -18,7 +18,7 @@ from hookline.trust.merging import configuration_errors
 from hookline.wiring.calling.calls import owner_of, recorder
 from hookline.wiring.project.trusting import frozen, is_current, merge_trust, verifier, worktrees
 from hookline.wiring.running.debugging import debugger
-from hookline.wiring.running.flows import call_flow, flow_finder
+from hookline.wiring.running.flows import call_flow, flow_finder, voucher
 from hookline.wiring.running.presence import reaper_of
 from hookline.wiring.working.agents import agents, inherited, own_tools
 from hookline.wiring.working.forges import forge
@@ -78,6 +78,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         change=change,
         observe=observe,
         clean=app.cleaner.value,
+        vouch=voucher(app),
     )
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import RUN_ENDS, Event
-from hookline.domain.runs.model import COMPLETED, Caller, Run, UnknownFlow
+from hookline.domain.runs.model import COMPLETED, Caller, JournalEffect, Run, UnknownFlow
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
 from hookline.flows import journal
 from hookline.flows.called_runs import resolve_caller
 from hookline.flows.definitions.finder import FlowDefinition, FlowFinder, Known
 from hookline.flows.journal import resolve_task
 from hookline.pipeline.own_flows import OWN_FLOWS, own_flows
+from hookline.pipeline.pinned_lines import lines_of, pinned_lines
 from hookline.project import user_folder
 from hookline.trust.flows import TypedFlows
+from hookline.trust.named_lines import NamedLines
 from hookline.trust.people import under_agent
+from hookline.wiring.project.stores import is_here
 from hookline.wiring.project.trusting import watcher
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 
 def flow_finder(app: App) -> FlowFinder:
     """Where the flows of a project are found."""
-    verify = watcher(app)
+    verify, lines = watcher(app), _named_lines(app)
     return FlowFinder(
         app.project.root,
         app.project.folder,
@@ -34,7 +37,33 @@ def flow_finder(app: App) -> FlowFinder:
         allowed=lambda: _allowed(app, verify),
         admit=lambda run_id, name: _refuse_unnamed(app, run_id, name),
         own=flows_of_ours(app),
+        learn=lambda found: lines.remember(pinned_lines(found.pins)) if lines is not None else None,
     )
+
+
+def voucher(app: App) -> Callable[[Run, FlowDefinition, list[JournalEffect]], None]:
+    """Refuses the lines that a store on a server brings, and no configuration here has named."""
+    lines = _named_lines(app)
+
+    def vouch(run: Run, flow: FlowDefinition, pending: list[JournalEffect]) -> None:
+        brought = pinned_lines(run.pins)
+        for effect in pending:
+            brought |= lines_of(effect)
+        if lines is not None and (unknown := lines.unnamed(brought)):
+            raise Untrusted(
+                f"{unknown[0]} of {run.run_id} is not from a configuration that was used here",
+                help="continue it where it began, or trust the same configuration here;"
+                f" `hookline flow cancel {run.run_id}` gives it up",
+            )
+
+    return vouch
+
+
+def _named_lines(app: App) -> NamedLines | None:
+    """What was named here; a store in `.hookline/` is this user's own, and brings nothing."""
+    if is_here(app.store):
+        return None
+    return NamedLines(user_folder(app.environ), app.project.folder, app.store.id)
 
 
 def find_typed(app: App, name: str) -> FlowDefinition:

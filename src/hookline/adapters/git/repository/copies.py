@@ -76,7 +76,7 @@ class Copies(msgspec.Struct, frozen=True):
         await worktrees.follow_base(task_id)
         if bundle is not None:
             await self._unbundle(bundle)
-        for each in {copy.tip, copy.files}:
+        for each in {copy.tip, copy.files, copy.merging or copy.tip}:
             if await self._repo.commit(each) is None:
                 raise RepositoryError(f"{_NOT_RESTORED}: this clone has no commit {each[:12]}")
         gone = await worktrees.discard(task_id)

@@ -119,8 +119,8 @@ class History(msgspec.Struct, frozen=True):
         return {sha: message for sha, _, message in pairs}
 
     async def newest(self, head: str, limit: int) -> list[CommitMessage]:
-        asked = ("log", "-z", f"--max-count={limit}", "--format=%H%n%ct%n%B", head)
-        said = await self._repo.git(self._repo.root, *asked, doing="no commits to list")
+        asked = ("log", "-z", "--first-parent", f"--max-count={limit}", "--format=%H%n%ct%n%B")
+        said = await self._repo.git(self._repo.root, *asked, head, doing="no commits to list")
         parts = (printable(each).split("\n", 2) for each in said.names)
         return [CommitMessage(sha, float(at), message) for sha, at, message in parts]
 
