@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import signal
 import subprocess
@@ -170,6 +171,20 @@ def test_a_server_that_is_down_is_named_and_nothing_is_lost(
 def scheduler_checks(cli: Cli) -> list[dict[str, Any]]:
     checks = cli("doctor", "--json").json["checks"]
     return [each for each in checks if each["name"] == "scheduler"]
+
+
+def test_a_worker_ends_though_the_server_is_frozen(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "frozen").mkdir()
+    with temporal(tmp_path / "frozen") as server:
+        configure(cli, server.address)
+        start(cli)
+        worker = cli.start("work", "--flows")
+        is_parked(cli)
+        os.kill(server.pid, signal.SIGSTOP)
+        said = stopped(worker)
+        os.kill(server.pid, signal.SIGCONT)
+    assert "left without waiting for it" in said
+    assert worker.returncode == 130
 
 
 def test_a_missing_namespace_is_named(cli: Cli, temporal_server: TemporalServer) -> None:

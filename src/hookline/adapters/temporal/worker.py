@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
@@ -39,6 +40,8 @@ ACTIVITY_POLLS, WORKFLOW_POLLS = 1, 2
 STICKY = timedelta(seconds=2)
 ELSEWHERE = timedelta(milliseconds=500)
 FIRST_PAUSE, LAST_PAUSE = 0.1, 10.0
+# A server that is frozen would keep whoever leaves for half a minute.
+LEAVING = 5.0
 
 
 class EngineCalls:
@@ -91,7 +94,11 @@ class WorkerThread:
         if self._loop is not None and self._stop is not None:
             with suppress(RuntimeError):  # it is over already
                 self._loop.call_soon_threadsafe(self._stop.set)
+        deadline = time.monotonic() + LEAVING
         while self._thread.is_alive():  # the engine's loop has to run meanwhile
+            if time.monotonic() > deadline:
+                self._site.tell("the Temporal server does not answer; left without waiting for it")
+                return
             await asyncio.sleep(0.01)
 
     def _run(self) -> None:
