@@ -113,3 +113,12 @@ def test_an_iteration_takes_little_room_on_a_phone(cli: Cli, opened: Opened) -> 
         box = row.bounding_box()
         assert box is not None
         assert box["height"] < 110  # four lines of text
+
+
+def test_what_a_check_printed_keeps_its_columns(cli: Cli, opened: Opened) -> None:
+    rig = Rig(cli)
+    prints = "printf 'one\\n    at column four\\n'; exit 1"
+    rig.configure({}, validation=[{"name": "shown", "type": "command", "command": prints}])
+    rig.run(iterations=1)
+    page = opened.open(made(cli, "s"))
+    assert "one\n    at column four" in page.locator(".rule").inner_text()

@@ -173,7 +173,7 @@ function Checks({ step }: { step: ChecksStep }) {
         {step.results.map((rule, index) => (
           <li key={index} class="rule">
             <Status is={rule.passed ? "passed" : "failed"} /> <b>{rule.ruleName}</b> {rule.command && <code>{rule.command}</code>}
-            {rule.message && <p class="said">{rule.message}</p>}
+            {rule.message && <pre class="said">{rule.message}</pre>}
           </li>
         ))}
       </ul>

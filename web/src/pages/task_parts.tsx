@@ -38,7 +38,7 @@ export function Gate({ gate }: { gate: GateRow }) {
         <span class="fill faint">{gate.message}</span>
         {gate.ms !== null && <span class="figures">{took(gate.ms / 1000)}</span>}
       </summary>
-      <Facts rows={[["said", gate.message], ["at", <Time at={gate.at} as="full" />], ["event", <a href={href("events", gate.seq)}>{gate.seq}</a>], ["answered", gate.answer]]} />
+      <Facts rows={[["said", gate.message && <span class="said">{gate.message}</span>], ["at", <Time at={gate.at} as="full" />], ["event", <a href={href("events", gate.seq)}>{gate.seq}</a>], ["answered", gate.answer]]} />
       {gate.comments.length > 0 && <ul>{gate.comments.map((comment, index) => <li key={index} class="said">{comment}</li>)}</ul>}
       {gate.remediation && <Exact of={gate.remediation} label="What the agent was asked to fix" />}
       {gate.output && gate.output.bytes > 0 && <Exact of={gate.output} label="Output" />}
