@@ -53,6 +53,8 @@ LARGEST_PEM = 1 << 20
 _AWAY = (
     *(RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED),
     RPCStatusCode.RESOURCE_EXHAUSTED,
+    # A server that ends in the middle of an answer, or has not quite begun.
+    *(RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL, RPCStatusCode.ABORTED),
 )
 _REFUSED = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED)
 
