@@ -6,6 +6,7 @@ to rows, `Fold` applies them to dictionaries, and `doctor` compares the two.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain import tasks as t
@@ -102,6 +103,14 @@ _MEANINGS: dict[str, Callable[[Mapping[str, Any], str], Columns]] = {
     "dependency_added": lambda data, at: {"state": data["state"]} if "state" in data else {},
     "dependency_removed": lambda data, at: {},
 }
+
+
+def changed_together() -> dict[str, tuple[str, ...]]:
+    """Columns of a task that change at once, by what changes them; an update may change several."""
+    found = {kind: tuple(meaning(defaultdict(str), "")) for kind, meaning in _MEANINGS.items()}
+    found |= {f"{column}_updated": (column,) for column in UPDATABLE}
+    del found["task_created"]
+    return {name: columns for name, columns in found.items() if columns}
 
 
 class Fold:

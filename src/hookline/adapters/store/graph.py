@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -46,6 +47,14 @@ _PLACES = {name: place for place, name in enumerate(_COLUMNS)}
 _MOST_KNOWN = 1000
 _EMPTY: Columns = dict.fromkeys(_COLUMNS) | dict.fromkeys(LISTS, "[]")
 _decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+@cache
+def update_of_task(columns: tuple[str, ...]) -> str:
+    """The statement that sets columns of a task."""
+    # Their names come from the projection's own table, never from input.
+    assignments = ", ".join(f"{column} = ?" for column in columns)
+    return f"UPDATE tasks SET {assignments} WHERE number = ?"  # noqa: S608
 
 
 class GraphTables(Table):
@@ -298,10 +307,8 @@ class GraphProjection(Table):
     def _update(self, number: int, new: Columns) -> None:
         if new.get("state") in SETTLED and self._holds_back(number):
             self._settle_dependents(number)
-        assignments = ", ".join(f"{column} = ?" for column in new)
         row = {k: _encode_list(v) if k in LISTS else v for k, v in new.items()}
-        # Column names come from the projection's own table, never from input.
-        self._run(f"UPDATE tasks SET {assignments} WHERE number = ?", (*row.values(), number))  # noqa: S608
+        self._run(update_of_task(tuple(new)), (*row.values(), number))
         self._known.change(number, row)
         if "claim_agent" in new and new["claim_agent"] is None:
             self.set_lease(number, None)

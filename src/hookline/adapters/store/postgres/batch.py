@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -12,8 +13,9 @@ from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from hookline.adapters.store.postgres.plans import Function
     from hookline.adapters.store.postgres.server import ServerConnection
 
 # So much is sent at a time, if nobody asks for what it finds.
@@ -23,11 +25,24 @@ MOST_KNOWN = 64
 _CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 
 
+@cache
+def _table_changed_by(sql: str) -> str | None:
+    found = _CHANGED.match(sql)
+    return found and found[1]
+
+
+@cache
+def _mentions(sql: str, table: str) -> bool:
+    return re.search(rf"\b{table}\b", sql) is not None
+
+
 class StatementAnswer:
     """What a statement finds or does, once it was sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts: bool = False) -> None:
+        """`counts`: a function finds how many rows it has changed."""
         self.rows: list[Any] | None = None
+        self._counts = counts
         self.count = -1
         self._result: Any = None
 
@@ -36,6 +51,9 @@ class StatementAnswer:
         self.count, self._result = cursor.rowcount, cursor.pgresult
         # The cursor's own description of the columns takes longer than to fetch a row.
         self.rows = cursor.fetchall() if self._result.nfields else []
+        if self._counts:
+            ((self.count,),) = self.rows
+            self.rows = []
 
     @property
     def columns(self) -> list[tuple[str]]:
@@ -109,14 +127,19 @@ class Batch:
         begin: bytes,
         begun: Callable[[Any], None],
         *,
+        functions: Mapping[str, Function],
         resumable: bool = False,
         patience: float = 0.0,
     ) -> None:
-        """`patience`: for how long it asks again for what another transaction has locked."""
+        """`functions` run some statements.
+
+        `patience`: for how long it asks again for what another transaction has locked.
+        """
         self._server = server
         self._project = project
         self._begin = begin
         self._begun = begun
+        self._functions = functions
         self._resumable = resumable
         self._patience = patience
         self._texts = [begin]
@@ -125,22 +148,27 @@ class Batch:
         self.first = StatementAnswer()
         self._waiting = [StatementAnswer(), self.first]
         # What was asked, and need not be asked again while its tables stay as they are.
-        self._known: dict[bytes, StatementAnswer] = {}
+        self._known: dict[tuple[Any, ...], StatementAnswer] = {}
         self.is_begun = False
         self._refused: BaseException | None = None
 
     def know(self, sql: str, answer: StatementAnswer) -> None:
         """What a statement would find, as soon as the transaction has begun."""
-        self._known[render(sql, (), self._server.quote, self._project)] = answer
+        self._known[sql,] = answer
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
-        text = render(sql, parameters, self._server.quote, self._project)
-        if (known := self._known.get(text)) is not None:
+        asked = (sql, *parameters)
+        if (known := self._known.get(asked)) is not None:
             return PendingRows(self, known)
-        answer = StatementAnswer()
+        if (function := self._functions.get(sql)) is None:
+            answer = StatementAnswer()
+            text = render(sql, parameters, self._server.quote, self._project)
+        else:
+            answer = StatementAnswer(counts=function.counts)
+            text = render(sql, parameters, self._server.quote, self._project, function.name)
         if sql.startswith("SELECT"):
-            self._known[text] = answer
+            self._known[asked] = answer
         else:
             if not self.is_begun:  # nothing is changed before it was admitted
                 self.flush()
@@ -154,12 +182,12 @@ class Batch:
 
     def _forget(self, sql: str) -> None:
         """What is known of the table that a statement changes; everything, if that is not clear."""
-        changed = _CHANGED.match(sql)
-        if changed is None:
-            self._known.clear()
-            return
-        of_table = re.compile(rf"\b{changed[1]}\b".encode())
-        self._known = {text: a for text, a in self._known.items() if not of_table.search(text)}
+        table = _table_changed_by(sql)
+        self._known = {
+            asked: answer
+            for asked, answer in self._known.items()
+            if table is not None and not _mentions(asked[0], table)
+        }
 
     def flush(self) -> None:
         """Send what waits, and take what it finds."""
@@ -201,7 +229,8 @@ class Batch:
                 if not self._resumable or not self._server.is_lost():
                     raise
                 self._server.reconnect()
-                again = Batch(self._server, self._project, self._begin, lambda row: None)
+                begin = (self._project, self._begin, lambda row: None)
+                again = Batch(self._server, *begin, functions={})
                 again.flush()
                 if again.first.rows != self.first.rows:
                     raise errors.StoreLost from None

@@ -15,9 +15,10 @@ from hookline.adapters.store.postgres.losses import LossWatch, TurnState
 from hookline.adapters.store.statements import SQL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hookline.adapters.store.postgres.batch import PendingRows
+    from hookline.adapters.store.postgres.plans import Function
     from hookline.adapters.store.postgres.server import ServerConnection
     from hookline.domain.events import Event
 
@@ -60,13 +61,20 @@ class ServerDatabase:
     """The tables of one project, in a database that it shares with others."""
 
     def __init__(
-        self, server: ServerConnection, project: int, history: LossWatch, *, read_only: bool
+        self,
+        server: ServerConnection,
+        project: int,
+        history: LossWatch,
+        *,
+        read_only: bool,
+        functions: Mapping[str, Function],
     ) -> None:
         self.read_only = read_only
         self.project = project
         self.history = history
         self.found = TurnState(0, 0, None, 0, 0)
         self._server = server
+        self._functions = functions
         self._open: Batch | None = None
         self._keep_after = 0.0
 
@@ -120,7 +128,11 @@ class ServerDatabase:
         """Everything read inside is of one moment."""
         with self._server.translated():
             begin = _LOOK % self.project
-            batch = Batch(self._server, self.project, begin, self._refuse_older, resumable=True)
+            batch = Batch(
+                *(self._server, self.project, begin, self._refuse_older),
+                functions=self._functions,
+                resumable=True,
+            )
             try:
                 yield batch
             finally:
@@ -175,7 +187,11 @@ class ServerDatabase:
             counters.rows = [row[:_COUNTERS]] if row[0] is not None else []
             self._begun(batch, row[0] or 0, *row[_COUNTERS + 1 :])
 
-        batch = Batch(self._server, self.project, begin, begun, patience=LONGEST_WAIT)
+        batch = Batch(
+            *(self._server, self.project, begin, begun),
+            functions=self._functions,
+            patience=LONGEST_WAIT,
+        )
         batch.know(SQL["counters"], counters)
         batch.execute(SQL["switches"])  # nearly every change asks for them
         return batch

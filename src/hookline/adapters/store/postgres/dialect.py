@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING
 
 from hookline.immutable import Immutable
@@ -88,10 +89,17 @@ class _Parts(Immutable):
 
 
 def render(
-    sql: str, values: Sequence[object], quote: Callable[[bytes], bytes], project: int
+    sql: str,
+    values: Sequence[object],
+    quote: Callable[[bytes], bytes],
+    project: int,
+    function: str | None = None,
 ) -> bytes:
-    """A statement with its values; `quote` makes a literal of a text, for its connection."""
-    found = _translated(sql, project)
+    """A statement with its values, or the call of the function that runs it.
+
+    `quote` makes a literal of a text, for its connection.
+    """
+    found = _statement(sql, project) if function is None else _call(function, len(values))
     texts, places = found.texts, found.places
     parts = [texts[0]]
     for place, text in zip(places, texts[1:], strict=True):
@@ -100,18 +108,38 @@ def render(
 
 
 @cache
-def _translated(sql: str, project: int) -> _Parts:
-    has_views = _OF_VIEWS.search(sql)
-    for pattern, instead in _STATEMENTS:
-        sql = pattern.sub(instead, sql)
-    for pattern, instead in () if has_views else _OF_PROJECT:
-        sql = pattern.sub(instead.format(project), sql)
+def _call(name: str, given: int) -> _Parts:
+    call = b"SELECT * FROM hookline.%b(" % name.encode()
+    if not given:
+        return _Parts((call + b")",), ())
+    return _Parts((call, *[b","] * (given - 1), b")"), tuple(range(given)))
+
+
+@cache
+def _statement(sql: str, project: int) -> _Parts:
+    sql = _translated(sql, str(project))
     texts, places, end = [], [], 0
     for number, mark in enumerate(_MARK.finditer(sql)):
         texts.append(sql[end : mark.start()].encode())
         places.append(int(mark[1]) - 1 if mark[1] else number)
         end = mark.end()
     return _Parts((*texts, sql[end:].encode()), tuple(places))
+
+
+def numbered(sql: str) -> str:
+    """A statement whose values are those that a function is given."""
+    places = count(1)
+    sql = _translated(sql, "current_setting('hookline.project')::bigint")
+    return _MARK.sub(lambda mark: f"${mark[1] or next(places)}", sql)
+
+
+def _translated(sql: str, project: str) -> str:
+    has_views = _OF_VIEWS.search(sql)
+    for pattern, instead in _STATEMENTS:
+        sql = pattern.sub(instead, sql)
+    for pattern, instead in () if has_views else _OF_PROJECT:
+        sql = pattern.sub(instead.format(project), sql)
+    return sql
 
 
 def _literal(value: object, quote: Callable[[bytes], bytes]) -> bytes:

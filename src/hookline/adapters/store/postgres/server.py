@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg
-from psycopg.pq import Escaping, TransactionStatus
+from psycopg.pq import Escaping, ExecStatus, TransactionStatus
 from psycopg.types.string import TextLoader
 
 from hookline import errors
@@ -121,6 +121,18 @@ class ServerConnection:
                 if not (first and self.is_lost()):
                     raise
                 self.reconnect()
+
+    def describe(self, statement: str) -> tuple[list[int], list[int]]:
+        """The types of what a statement is given, and of what it finds."""
+        connection = self._connection.pgconn
+        for found in (
+            connection.prepare(b"", statement.encode()),
+            connection.describe_prepared(b""),
+        ):
+            if found.status != ExecStatus.COMMAND_OK:
+                raise psycopg.errors.error_from_result(found)
+        given = [found.param_type(place) for place in range(found.nparams)]
+        return given, [found.ftype(place) for place in range(found.nfields)]
 
     def quote(self, text: bytes) -> bytes:
         """A literal, quoted by PostgreSQL's own library for this connection."""

@@ -13,6 +13,7 @@ from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
 from hookline.adapters.store.postgres.losses import LossWatch
 from hookline.adapters.store.postgres.patience import Patience
+from hookline.adapters.store.postgres.plans import definitions, functions
 from hookline.adapters.store.postgres.server import ServerConnection
 from hookline.adapters.store.statements import COMPATIBLE_SCHEMA, SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
 _LOOK = b"""
-SELECT v.number, v.oldest, p.id, m.value, extract(epoch FROM clock_timestamp())::float8, b.value
+SELECT v.number, v.oldest, p.id, m.value, extract(epoch FROM clock_timestamp())::float8, b.value,
+    to_regproc(%b) IS NOT NULL, has_schema_privilege('hookline', 'CREATE')
 FROM hookline.version v
 LEFT JOIN hookline.projects p ON p.name = %b
 LEFT JOIN hookline.meta m ON m.project_id = p.id AND m.key = 'store_id'
@@ -38,6 +40,7 @@ _PLACE = (
     "SELECT set_config('search_path', 'hookline_rows', true),"
     " set_config('hookline.project', '%d', true)"
 )
+_SEES = b"SET LOCAL search_path = hookline_rows, hookline, pg_catalog"
 _NAME = "INSERT INTO meta VALUES ('store_id', '%s')"
 _UPDATE = "UPDATE hookline.version SET number = %d, oldest = %d"
 # Each table as one project sees it: without the column that tells projects apart.
@@ -63,7 +66,9 @@ class FoundProject(Immutable):
 
     project: int
     store_id: str
-    behind: str | None = None
+    behind: str | None
+    has_functions: bool
+    may_make_functions: bool
 
 
 class PostgresStore(TableStore):
@@ -104,7 +109,9 @@ class PostgresStore(TableStore):
         history = history or LossWatch()
         history.watch(found.store_id)
         self.database = database = ServerDatabase(
-            server, found.project, history, read_only=read_only
+            *(server, found.project, history),
+            read_only=read_only,
+            functions=functions() if found.has_functions else {},
         )
         self.project = found.project
         self.address, self._patience = address, patience
@@ -137,8 +144,10 @@ def _opened(
     if found is not None and admit is not None:
         admit(found.store_id)
     if found is not None and version >= SCHEMA_VERSION:
-        return found
-    if read_only:
+        # Without its functions a statement takes longer, and finds the same.
+        if found.has_functions or read_only or not found.may_make_functions:
+            return found
+    elif read_only:
         raise errors.StoreAbsent if found is None else errors.StoreOlder
     return _made(server, name)
 
@@ -147,12 +156,12 @@ def _look(server: ServerConnection, name: str) -> tuple[int, FoundProject | None
     """The version of the schema, and what it has of a project."""
     project = server.quote(name.encode())
     try:
-        row = server.run(_LOOK % project, first=True).fetchone()
+        row = server.run(_LOOK % (_one_function(server), project), first=True).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return 0, None
     if row is None:
         return 0, None
-    version, oldest, number, store_id, now, behind = row
+    version, oldest, number, store_id, now, behind, *of_functions = row
     if oldest > SCHEMA_VERSION:
         raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
     server.keep_time(now)
@@ -160,7 +169,7 @@ def _look(server: ServerConnection, name: str) -> tuple[int, FoundProject | None
         return version, None
     if store_id is None:
         raise errors.StoreCorrupt(f"{server.place} has lost its identity")
-    return version, FoundProject(number, store_id, behind)
+    return version, FoundProject(number, store_id, behind, *of_functions)
 
 
 def _made(server: ServerConnection, name: str) -> FoundProject:
@@ -181,6 +190,9 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
         assert isinstance(version, int)
         if version < SCHEMA_VERSION:
             _migrate(server, version)
+        if run(b"SELECT to_regproc(%b)" % _one_function(server)) == (None,):
+            run(_SEES)
+            run(";".join(definitions(server.describe)).encode())
         _enter(server, name)
         run(b"COMMIT")
     except BaseException:
@@ -214,6 +226,12 @@ def _enter(server: ServerConnection, name: str) -> None:
         statements += first_rows(migration(each))
     statements.append(_NAME % os.urandom(4).hex())
     server.run(";".join(statements).encode(), first=False)
+
+
+def _one_function(server: ServerConnection) -> bytes:
+    """The name of one of the functions of this version: where it is, the others are."""
+    *_, last = functions().values()
+    return server.quote(f"hookline.{last.name}".encode())
 
 
 def _refuse_encoding(row: tuple[object, ...] | None, place: str) -> None:

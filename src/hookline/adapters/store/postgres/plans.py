@@ -1,0 +1,72 @@
+"""Functions that keep the plans of the statements that changes run most.
+
+To plan a statement takes a server longer than to run it, and a pooler would lose what is prepared.
+The plans of a function are kept for as long as a connection of the server lasts, whoever's
+transaction comes next. Each function is one statement of the store as it is; versions of Hookline
+whose statements differ have functions of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from hookline.adapters.store.graph import update_of_task
+from hookline.adapters.store.postgres.dialect import numbered
+from hookline.adapters.store.statements import SQL
+from hookline.digest import sha256
+from hookline.domain.projection import changed_together
+from hookline.immutable import Immutable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+_NAMED = (
+    *("switches", "task", "unmet_of", "waits_for_task", "append_event", "set_counters"),
+    *("insert_task", "add_edge", "set_lease", "settle_dependents", "shift_unmet"),
+    *("open_dispatch", "freeze_payload", "add_delivery", "add_action"),
+)
+_TYPES = {20: "bigint", 23: "integer", 25: "text", 701: "float8"}
+_FINDING = re.compile(r"^SELECT\b|\bRETURNING\b")
+_MADE = "CREATE OR REPLACE FUNCTION hookline.{name}({given}) "
+_FINDS = "RETURNS TABLE ({found}) LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY {text}; END $$"
+_COUNTS = (
+    "RETURNS bigint LANGUAGE plpgsql AS $$ DECLARE changed bigint;"
+    " BEGIN {text}; GET DIAGNOSTICS changed = ROW_COUNT; RETURN changed; END $$"
+)
+
+
+class Function(Immutable):
+    """A function that runs a statement; one that `counts` says how many rows it changed."""
+
+    name: str
+    text: str
+    counts: bool
+
+
+@cache
+def functions() -> Mapping[str, Function]:
+    """The functions of this version, by their statements."""
+    named = {name: SQL[name] for name in _NAMED}
+    updates = {update_of_task(columns): name for name, columns in changed_together().items()}
+    named |= {name: sql for sql, name in updates.items()}
+    texts = {name: numbered(sql) for name, sql in named.items()}
+    version = sha256("\n".join((_MADE, _FINDS, _COUNTS, *texts.values())).encode()).hexdigest()[:8]
+    return {
+        sql: Function(f"{name}_{version}", text, not _FINDING.search(text))
+        for (name, text), sql in zip(texts.items(), named.values(), strict=True)
+    }
+
+
+def definitions(
+    describe: Callable[[str], tuple[Sequence[int], Sequence[int]]],
+) -> Iterator[str]:
+    """The functions, made; `describe` knows the types of what a statement is given, and finds."""
+    for each in functions().values():
+        given, found = ([_TYPES[kind] for kind in kinds] for kinds in describe(each.text))
+        # The columns of its answer must not be called like those of a table.
+        columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(found))
+        yield (_MADE + (_COUNTS if each.counts else _FINDS)).format(
+            name=each.name, given=", ".join(given), found=columns, text=each.text
+        )
