@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hookline.adapters.store.postgres.plans import Function
-    from hookline.adapters.store.postgres.server import ServerConnection
+    from hookline.adapters.store.postgres.server import ServerAnswer, ServerConnection
 
 # So much is sent at a time, if nobody asks for what it finds.
 MOST_BYTES = 1 << 20
@@ -41,29 +41,45 @@ class StatementAnswer:
 
     def __init__(self, *, counts: bool = False) -> None:
         """`counts`: a function finds how many rows it has changed."""
-        self.rows: list[Any] | None = None
+        self._result: ServerAnswer | None = None
+        self._rows: list[Any] | None = None
         self._counts = counts
-        self.count = -1
-        self._result: Any = None
 
-    def take(self, cursor: psycopg.Cursor[Any]) -> None:
-        """Take the current result of what was sent."""
-        self.count, self._result = cursor.rowcount, cursor.pgresult
-        # The cursor's own description of the columns takes longer than to fetch a row.
-        self.rows = cursor.fetchall() if self._result.nfields else []
-        if self._counts:
-            ((self.count,),) = self.rows
-            self.rows = []
+    def take(self, result: ServerAnswer) -> None:
+        """Take what came back."""
+        self._result = result
+
+    def give(self, rows: list[Any]) -> None:
+        """Rows that were found in another way."""
+        self._rows = rows
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was sent."""
+        return self._result is not None or self._rows is not None
+
+    @property
+    def rows(self) -> list[Any]:
+        """What it found."""
+        if self._rows is None:
+            assert self._result is not None  # it was sent
+            self._rows = [] if self._counts else self._result.rows()
+        return self._rows
+
+    @property
+    def size(self) -> int:
+        """How many rows it found, or changed."""
+        assert self._result is not None  # it was sent
+        return int(self._result.rows()[0][0]) if self._counts else self._result.size
 
     @property
     def columns(self) -> list[tuple[str]]:
         """The columns, each with its name in front."""
-        names = (self._result.fname(place) for place in range(self._result.nfields))
-        return [(name.decode(),) for name in names]
+        assert self._result is not None  # it was sent
+        return self._result.columns()
 
     def row(self) -> Any:
         """The one row of what always finds one."""
-        assert self.rows
         return self.rows[0]
 
 
@@ -78,7 +94,7 @@ class PendingRows:
     @property
     def rowcount(self) -> int:
         self._found()
-        return self._answer.count
+        return self._answer.size
 
     @property
     def description(self) -> Any:
@@ -104,9 +120,8 @@ class PendingRows:
 
     def _found(self) -> Iterator[Any]:
         if self._left is None:
-            if self._answer.rows is None:
+            if not self._answer.is_there:
                 self._batch.flush()
-            assert self._answer.rows is not None  # it was sent
             self._left = iter(self._answer.rows)
         return self._left
 
@@ -197,15 +212,13 @@ class Batch:
         waiting, self._waiting = self._waiting, []
         self._bytes = 0
         if texts:
-            cursor, is_first = self._sent(b";".join(texts)), self.first.rows is None
-            for answer in waiting:
-                answer.take(cursor)
-                cursor.nextset()
+            is_first = not self.first.is_there
+            results = self._sent(b";".join(texts))
+            for answer, result in zip(waiting, results, strict=False):  # what ends it has no answer
+                answer.take(result)
             if is_first:
                 self._admit()
-            if len(self._known) > MOST_KNOWN or any(
-                len(a.rows or ()) > MOST_KNOWN for a in waiting
-            ):
+            if len(self._known) > MOST_KNOWN or any(each.size > MOST_KNOWN for each in results):
                 self._known.clear()
 
     def _admit(self) -> None:
@@ -215,12 +228,12 @@ class Batch:
             self._refused = problem
             raise
 
-    def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
+    def _sent(self, script: bytes) -> list[ServerAnswer]:
         was_begun, self.is_begun = self.is_begun, True
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                return self._server.run(script, first=not was_begun)
+                return self._server.exchange(script, first=not was_begun)
             except psycopg.errors.LockNotAvailable:
                 if was_begun or time.monotonic() > deadline:
                     raise

@@ -184,7 +184,7 @@ class ServerDatabase:
         counters = StatementAnswer()
 
         def begun(row: Any) -> None:
-            counters.rows = [row[:_COUNTERS]] if row[0] is not None else []
+            counters.give([row[:_COUNTERS]] if row[0] is not None else [])
             self._begun(batch, row[0] or 0, *row[_COUNTERS + 1 :])
 
         batch = Batch(
@@ -219,7 +219,7 @@ class ServerDatabase:
             batch.end(b"COMMIT; " + news_of(self.project))
         except psycopg.Error as problem:
             is_lost = self._server.is_lost()
-            if batch.first.rows is None or not (is_lost or self._server.is_idle()):
+            if not batch.first.is_there or not (is_lost or self._server.is_idle()):
                 raise
             if is_lost:
                 self._server.reconnect()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import psycopg
+from psycopg import generators
+from psycopg.adapt import Transformer
 from psycopg.pq import Escaping, ExecStatus, TransactionStatus
 from psycopg.types.string import TextLoader
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from psycopg.abc import Buffer
+    from psycopg.abc import Transformer as RowTransformer
+    from psycopg.pq.abc import PGresult
+
+T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 # Nothing here outlives a transaction, so that a pooler may give each to another connection.
@@ -73,6 +79,31 @@ class _Text(TextLoader):
         return decoded(bytes(data))
 
 
+class ServerAnswer:
+    """What came back for one statement; rows are decoded if someone asks for them."""
+
+    def __init__(self, result: PGresult, transformer: RowTransformer) -> None:
+        self._result = result
+        self._transformer = transformer
+
+    @property
+    def size(self) -> int:
+        """How many rows it found, or changed."""
+        if self._result.status == ExecStatus.TUPLES_OK:
+            return self._result.ntuples
+        return self._result.command_tuples or 0
+
+    def rows(self) -> list[Any]:
+        """The rows that it found."""
+        self._transformer.set_pgresult(self._result)
+        return self._transformer.load_rows(0, self._result.ntuples, tuple)
+
+    def columns(self) -> list[tuple[str]]:
+        """The columns, each with its name in front."""
+        names = (self._result.fname(place) for place in range(self._result.nfields))
+        return [((name or b"").decode(),) for name in names]
+
+
 class ServerConnection:
     """A server that this process talks to; if it goes away, it is waited for.
 
@@ -114,13 +145,30 @@ class ServerConnection:
 
     def run(self, script: bytes, *, first: bool) -> psycopg.Cursor[Any]:
         """Send statements in one go; `first`: nothing was said before that they rely on."""
+        return self._again(lambda: self._connection.execute(script), first=first)
+
+    def exchange(self, script: bytes, *, first: bool) -> list[ServerAnswer]:
+        """The same, and what came back for each; a cursor would take several times as long."""
+        return self._again(lambda: self._exchange(script), first=first)
+
+    def _again(self, send: Callable[[], T], *, first: bool) -> T:
         while True:
             try:
-                return self._connection.execute(script)
+                return send()
             except psycopg.OperationalError:
                 if not (first and self.is_lost()):
                     raise
                 self.reconnect()
+
+    def _exchange(self, script: bytes) -> list[ServerAnswer]:
+        connection = self._connection
+        with connection.lock:
+            connection.pgconn.send_query(script)
+            results = connection.wait(generators.execute(connection.pgconn))
+        for each in results:
+            if each.status == ExecStatus.FATAL_ERROR:
+                raise psycopg.errors.error_from_result(each)
+        return [ServerAnswer(each, self._transformer) for each in results]
 
     def describe(self, statement: str) -> tuple[list[int], list[int]]:
         """The types of what a statement is given, and of what it finds."""
@@ -214,6 +262,7 @@ class ServerConnection:
             raise kind(f"{_doc(kind)} ({self.place}: {said})", help=help) from problem
         self.connections += 1
         connection.adapters.register_loader("text", _Text)
+        self._transformer = Transformer(connection)
         return connection
 
 
