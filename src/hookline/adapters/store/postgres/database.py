@@ -38,6 +38,10 @@ _LOOK = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT * FROM hooklin
 # Waits for the turn to write.
 _TURN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT * FROM hookline.turn(%d, %b, %d, %d, %d)"
 _UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
+# The next one may write before the disk has what this one has stored, and so several share a write to
+# the disk. What follows waits for it: nothing is acknowledged before it is there, with all before it.
+_HAND_ON = b"SET LOCAL synchronous_commit TO off; COMMIT; "
+_WAIT_FOR_DISK = b"SELECT pg_logical_emit_message(true, 'hookline', '')"
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
@@ -215,8 +219,13 @@ class ServerDatabase:
 
     def _commit(self, batch: Batch) -> None:
         """Commit, and wake whoever waits; if the answer is lost, find out how it ended."""
+        if self.history.is_named:
+            told = b", pg_notify('%b', '')" % channel_of(self.project).encode()
+            ending = _HAND_ON + _WAIT_FOR_DISK + told
+        else:
+            ending = b"COMMIT; " + news_of(self.project)
         try:
-            batch.end(b"COMMIT; " + news_of(self.project))
+            batch.end(ending)
         except psycopg.Error as problem:
             is_lost = self._server.is_lost()
             if not batch.first.is_there or not (is_lost or self._server.is_idle()):
@@ -225,6 +234,9 @@ class ServerDatabase:
                 self._server.reconnect()
             if not self._is_committed(batch.first.row()[_COUNTERS]):
                 raise (errors.StoreLost if is_lost else problem) from problem
+            if self.history.is_named:
+                self._server.run(_WAIT_FOR_DISK, first=True)
+        self.history.kept(self.found)
 
     def _is_committed(self, number: str) -> bool:
         query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), self.history.timeline)

@@ -101,7 +101,6 @@ class LossWatch:
         here = (found.connection, found.timeline)
         if found.seq >= self.seen.seq and (self._proved == here or self._is_same(rows, found)):
             self._proved = here
-            self.seen = msgspec.structs.replace(self.seen, seq=found.seq)
             return None
         behind = f"{self.told(place, found.seq)}, now timeline {found.timeline}"
         rows.execute(_SET, ("behind", behind))
@@ -124,6 +123,10 @@ class LossWatch:
         (name,) = system.fetchone()
         self.seen = msgspec.structs.replace(self.seen, system=name, timeline=found.timeline)
         return True
+
+    def kept(self, found: TurnState) -> None:
+        """What a transaction had found is on the disk, as the transaction is: not before."""
+        self.seen = msgspec.structs.replace(self.seen, seq=max(self.seen.seq, found.seq))
 
     def stored(self, last: Event) -> None:
         """An event of our own was acknowledged."""
