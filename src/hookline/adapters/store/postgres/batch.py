@@ -180,8 +180,8 @@ class Batch:
             answer = StatementAnswer()
             text = render(sql, parameters, self._server.quote, self._project)
         else:
-            answer = StatementAnswer(counts=function.counts)
-            text = render(sql, parameters, self._server.quote, self._project, function.name)
+            answer = StatementAnswer(counts=not function.finds)
+            text = function.call(parameters, self._server.quote)
         if sql.startswith("SELECT"):
             self._known[asked] = answer
         else:

@@ -38,8 +38,8 @@ _LOOK = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT * FROM hooklin
 # Waits for the turn to write.
 _TURN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT * FROM hookline.turn(%d, %b, %d, %d, %d)"
 _UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
-# The next one may write before the disk has what this one has stored, and so several share a write to
-# the disk. What follows waits for it: nothing is acknowledged before it is there, with all before it.
+# The next change may begin before the disk has this one, so that several share a write to the disk.
+# What follows waits for it: nothing is acknowledged before it is there, with all that came before.
 _HAND_ON = b"SET LOCAL synchronous_commit TO off; COMMIT; "
 _WAIT_FOR_DISK = b"SELECT pg_logical_emit_message(true, 'hookline', '')"
 _SIZE = b"""

@@ -89,30 +89,15 @@ class _Parts(Immutable):
 
 
 def render(
-    sql: str,
-    values: Sequence[object],
-    quote: Callable[[bytes], bytes],
-    project: int,
-    function: str | None = None,
+    sql: str, values: Sequence[object], quote: Callable[[bytes], bytes], project: int
 ) -> bytes:
-    """A statement with its values, or the call of the function that runs it.
-
-    `quote` makes a literal of a text, for its connection.
-    """
-    found = _statement(sql, project) if function is None else _call(function, len(values))
+    """A statement with its values; `quote` makes a literal of a text, for its connection."""
+    found = _statement(sql, project)
     texts, places = found.texts, found.places
     parts = [texts[0]]
     for place, text in zip(places, texts[1:], strict=True):
-        parts += _literal(values[place], quote), text
+        parts += literal(values[place], quote), text
     return b"".join(parts)
-
-
-@cache
-def _call(name: str, given: int) -> _Parts:
-    call = b"SELECT * FROM hookline.%b(" % name.encode()
-    if not given:
-        return _Parts((call + b")",), ())
-    return _Parts((call, *[b","] * (given - 1), b")"), tuple(range(given)))
 
 
 @cache
@@ -142,7 +127,8 @@ def _translated(sql: str, project: str) -> str:
     return sql
 
 
-def _literal(value: object, quote: Callable[[bytes], bytes]) -> bytes:
+def literal(value: object, quote: Callable[[bytes], bytes]) -> bytes:
+    """A value in a statement."""
     if value is None:
         return b"NULL"
     if isinstance(value, int):

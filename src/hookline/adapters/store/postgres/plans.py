@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hookline.adapters.store.graph import update_of_task
-from hookline.adapters.store.postgres.dialect import numbered
+from hookline.adapters.store.postgres.dialect import literal, numbered
 from hookline.adapters.store.statements import SQL
 from hookline.digest import sha256
 from hookline.domain.projection import changed_together
@@ -38,11 +38,17 @@ _COUNTS = (
 
 
 class Function(Immutable):
-    """A function that runs a statement; one that `counts` says how many rows it changed."""
+    """A function that runs a statement: it `finds` rows, or says how many it has changed."""
 
-    name: str
+    name: bytes
     text: str
-    counts: bool
+    finds: bool
+
+    def call(self, values: Sequence[object], quote: Callable[[bytes], bytes]) -> bytes:
+        """The statement, with its values."""
+        given = b",".join([literal(each, quote) for each in values])
+        way = b"SELECT * FROM hookline.%b(%b)" if self.finds else b"SELECT hookline.%b(%b)"
+        return way % (self.name, given)
 
 
 @cache
@@ -54,7 +60,7 @@ def functions() -> Mapping[str, Function]:
     texts = {name: numbered(sql) for name, sql in named.items()}
     version = sha256("\n".join((_MADE, _FINDS, _COUNTS, *texts.values())).encode()).hexdigest()[:8]
     return {
-        sql: Function(f"{name}_{version}", text, not _FINDING.search(text))
+        sql: Function(f"{name}_{version}".encode(), text, bool(_FINDING.search(text)))
         for (name, text), sql in zip(texts.items(), named.values(), strict=True)
     }
 
@@ -67,6 +73,6 @@ def definitions(
         given, found = ([_TYPES[kind] for kind in kinds] for kinds in describe(each.text))
         # The columns of its answer must not be called like those of a table.
         columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(found))
-        yield (_MADE + (_COUNTS if each.counts else _FINDS)).format(
-            name=each.name, given=", ".join(given), found=columns, text=each.text
+        yield (_MADE + (_FINDS if each.finds else _COUNTS)).format(
+            name=each.name.decode(), given=", ".join(given), found=columns, text=each.text
         )

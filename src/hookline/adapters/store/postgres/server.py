@@ -89,9 +89,7 @@ class ServerAnswer:
     @property
     def size(self) -> int:
         """How many rows it found, or changed."""
-        if self._result.status == ExecStatus.TUPLES_OK:
-            return self._result.ntuples
-        return self._result.command_tuples or 0
+        return self._result.ntuples or self._result.command_tuples or 0
 
     def rows(self) -> list[Any]:
         """The rows that it found."""
@@ -182,10 +180,6 @@ class ServerConnection:
         given = [found.param_type(place) for place in range(found.nparams)]
         return given, [found.ftype(place) for place in range(found.nfields)]
 
-    def quote(self, text: bytes) -> bytes:
-        """A literal, quoted by PostgreSQL's own library for this connection."""
-        return Escaping(self._connection.pgconn).escape_literal(text)
-
     def is_lost(self) -> bool:
         """Whether the connection ended."""
         return self._connection.broken or self._connection.closed
@@ -263,6 +257,8 @@ class ServerConnection:
         self.connections += 1
         connection.adapters.register_loader("text", _Text)
         self._transformer = Transformer(connection)
+        # Makes a literal, by PostgreSQL's own library for this connection.
+        self.quote = Escaping(connection.pgconn).escape_literal
         return connection
 
 

@@ -231,7 +231,7 @@ def _enter(server: ServerConnection, name: str) -> None:
 def _one_function(server: ServerConnection) -> bytes:
     """The name of one of the functions of this version: where it is, the others are."""
     *_, last = functions().values()
-    return server.quote(f"hookline.{last.name}".encode())
+    return server.quote(b"hookline." + last.name)
 
 
 def _refuse_encoding(row: tuple[object, ...] | None, place: str) -> None:
