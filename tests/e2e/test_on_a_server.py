@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from hookline.adapters.feeds.listening import Listener, ServerWaker
 from hookline.adapters.store.blobs import FileBlobs
 from hookline.adapters.store.postgres.blobs import ServerBlobs
+from hookline.adapters.store.postgres.plans import functions
 from hookline.adapters.store.postgres.store import PostgresStore
 from hookline.errors import StoreLost
 from hookline.tasks import verbs
@@ -20,7 +23,7 @@ from tests.e2e.conftest import PATIENCE, Cli, eventually, is_running, kill
 from tests.e2e.pipeline_rig import Pipeline
 from tests.e2e.session_rig import Rig
 from tests.e2e.test_flow_crash import Relay
-from tests.postgres_server import PostgresServer, new_project, running
+from tests.postgres_server import USER, PostgresServer, new_project, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -286,6 +289,40 @@ def test_a_server_that_does_not_say_which_it_is(cli: Cli, postgres: PostgresServ
     assert len(cli.json("task", "list", env={"HOOKLINE_STORE": url})) == 2
 
 
+def test_statements_have_functions_as_soon_as_someone_may_make_them(
+    cli: Cli, postgres: PostgresServer
+) -> None:
+    postgres.run("CREATE DATABASE planned")
+    postgres.run("CREATE ROLE guest LOGIN")
+
+    def made() -> list[Any]:
+        return postgres.run(
+            "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n"
+            " ON n.oid = p.pronamespace WHERE nspname = 'hookline' AND proname ~ '_[0-9a-f]{8}$'"
+            " ORDER BY 1",
+            database="planned",
+        )
+
+    def url(user: str) -> dict[str, str]:
+        return {"HOOKLINE_STORE": postgres.url("p", user=user, database="planned")}
+
+    cli.json("task", "add", "first", env=url(USER))
+    before = made()
+    assert len(before) == len(functions())
+    # A version whose statements differ has made the store: it knows nothing of these.
+    for (each,) in before:
+        postgres.run(f"DROP FUNCTION {each}", database="planned")
+    page = (ROOT / "docs/fleet.md").read_text().partition("```sql\n")[2].partition("```")[0]
+    postgres.run(page.replace("workers", "guest"), database="planned")
+    cli.json("task", "add", "second", "--depends-on", "T-1", env=url("guest"))
+    cli.json("task", "complete", "T-1", env=url("guest"))
+    cli.json("task", "list", env=url(USER))
+    assert made() == []
+    cli.json("task", "add", "third", env=url(USER))
+    assert made() == before
+    assert [each["state"] for each in cli.json("task", "list", env=url(USER))] == ["ready"] * 2
+
+
 def test_a_schema_of_another_version(cli: Cli, postgres: PostgresServer) -> None:
     postgres.run("CREATE DATABASE versions")
     url = {"HOOKLINE_STORE": postgres.url("p", database="versions")}
@@ -343,11 +380,54 @@ def test_a_change_that_is_cut_short_leaves_nothing(postgres: PostgresServer) -> 
 
 def test_a_change_is_stored_though_nobody_can_be_told(own: PostgresServer) -> None:
     with closing(PostgresStore(own.url("p"))) as store:
-        own.run("ALTER FUNCTION hookline.tell(text) RENAME TO told")
+        own.run("ALTER FUNCTION pg_catalog.pg_notify(text, text) RENAME TO pg_told")
         with store.write({}) as tx:
             verbs.add(tx, "stored, but not told")
         with store.read() as view:
             assert [each.goal for each in view.graph.tasks()] == ["stored, but not told"]
+
+
+@pytest.fixture
+def careful() -> Iterator[PostgresServer]:
+    """A server that has on its disk what a client waits for, and else nothing yet."""
+    with running("synchronous_commit=on", "wal_writer_delay=10s") as server:
+        yield server
+
+
+def crash(server: PostgresServer) -> None:
+    """What is not on the disk is lost."""
+    server.stop(signal.SIGQUIT)
+    server.start()
+
+
+def test_a_crash_loses_nothing_that_was_acknowledged(careful: PostgresServer) -> None:
+    with closing(PostgresStore(careful.url("p"))) as store:
+        for number in range(1, 6):
+            with store.write({}) as tx:
+                verbs.add(tx, f"task {number}")
+            crash(careful)
+            with store.read() as view:
+                assert len(view.graph.tasks()) == number
+
+
+def test_what_nobody_was_told_of_may_be_lost_in_a_crash(careful: PostgresServer) -> None:
+    url = careful.url("p")
+    with closing(PostgresStore(url)) as store, psycopg.connect(url.partition("&")[0]) as other:
+        with store.write({}) as tx:
+            verbs.add(tx, "kept")
+        other.execute("SET synchronous_commit TO off")
+        other.execute("UPDATE hookline.counters SET seq = seq + 1")
+        other.commit()
+
+        def follow() -> None:
+            with store.write({}) as tx:
+                verbs.add(tx, "follows what is lost")
+                crash(careful)
+
+        with pytest.raises(StoreLost):
+            follow()
+        with store.write({}) as tx:
+            assert verbs.add(tx, "again").id == "T-2"
 
 
 def test_who_is_silent_in_a_change_does_not_hold_up_the_others(place: str) -> None:
