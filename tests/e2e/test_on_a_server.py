@@ -293,7 +293,7 @@ def test_statements_have_functions_as_soon_as_someone_may_make_them(
     cli: Cli, postgres: PostgresServer
 ) -> None:
     postgres.run("CREATE DATABASE planned")
-    postgres.run("CREATE ROLE guest LOGIN")
+    postgres.run("CREATE ROLE passer_by LOGIN")
 
     def made() -> list[Any]:
         return postgres.run(
@@ -313,9 +313,9 @@ def test_statements_have_functions_as_soon_as_someone_may_make_them(
     for (each,) in before:
         postgres.run(f"DROP FUNCTION {each}", database="planned")
     page = (ROOT / "docs/fleet.md").read_text().partition("```sql\n")[2].partition("```")[0]
-    postgres.run(page.replace("workers", "guest"), database="planned")
-    cli.json("task", "add", "second", "--depends-on", "T-1", env=url("guest"))
-    cli.json("task", "complete", "T-1", env=url("guest"))
+    postgres.run(page.replace("workers", "passer_by"), database="planned")
+    cli.json("task", "add", "second", "--depends-on", "T-1", env=url("passer_by"))
+    cli.json("task", "complete", "T-1", env=url("passer_by"))
     cli.json("task", "list", env=url(USER))
     assert made() == []
     cli.json("task", "add", "third", env=url(USER))

@@ -2,8 +2,8 @@
 
 To plan a statement takes a server longer than to run it, and a pooler would lose what is prepared.
 The plans of a function are kept for as long as a connection of the server lasts, whoever's
-transaction comes next. Each function is one statement of the store as it is; versions of Hookline
-whose statements differ have functions of their own.
+transaction comes next. Each function is one statement of the store as it is, and is named after all
+of them: a version of Hookline whose statements differ does not find those of another one.
 """
 
 from __future__ import annotations
