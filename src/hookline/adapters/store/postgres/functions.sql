@@ -55,6 +55,8 @@ BEGIN
         set_config('idle_in_transaction_session_timeout', silence::text, true),
         set_config('tcp_user_timeout', silence::text, true),
         set_config('lock_timeout', again::text, true);
+    -- Who waits for the row follows it to each place where another change puts it: only one does.
+    PERFORM pg_advisory_xact_lock(7210384, project::integer);
     SELECT c.seq, c.task, c.token, c.run, c.missed INTO seq, task, token, run, missed
     FROM hookline.counters c WHERE c.project_id = project FOR UPDATE;
     PERFORM set_config('lock_timeout', patience::text, true);
