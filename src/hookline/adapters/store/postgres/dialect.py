@@ -111,6 +111,7 @@ def _statement(sql: str, project: int) -> _Parts:
     return _Parts((*texts, sql[end:].encode()), tuple(places))
 
 
+@cache
 def numbered(sql: str) -> str:
     """A statement whose values are those that a function is given."""
     places = count(1)

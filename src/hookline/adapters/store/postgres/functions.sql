@@ -35,7 +35,8 @@ CREATE OR REPLACE FUNCTION hookline.look(project bigint, OUT seq bigint, OUT epo
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('search_path', 'hookline_rows, hookline, pg_catalog, pg_temp', true),
-        set_config('hookline.project', project::text, true);
+        set_config('hookline.project', project::text, true),
+        set_config('plan_cache_mode', 'force_generic_plan', true);
     SELECT c.seq, (SELECT m.value FROM hookline.meta m
         WHERE m.project_id = project AND m.key = 'epoch')
     INTO seq, epoch FROM hookline.counters c WHERE c.project_id = project;
@@ -52,6 +53,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('search_path', 'hookline_rows, hookline, pg_catalog, pg_temp', true),
         set_config('hookline.project', project::text, true),
+        set_config('plan_cache_mode', 'force_generic_plan', true),
         set_config('idle_in_transaction_session_timeout', silence::text, true),
         set_config('tcp_user_timeout', silence::text, true),
         set_config('lock_timeout', again::text, true);

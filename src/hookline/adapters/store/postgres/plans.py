@@ -13,8 +13,9 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hookline.adapters.store.graph import update_of_task
+from hookline.adapters.store.postgres import dialect
 from hookline.adapters.store.postgres.dialect import literal, numbered
-from hookline.adapters.store.statements import SQL
+from hookline.adapters.store.statements import SCHEMA_VERSION, SQL
 from hookline.digest import sha256
 from hookline.domain.projection import changed_together
 from hookline.immutable import Immutable
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 _NAMED = (
     *("switches", "task", "unmet_of", "waits_for_task", "append_event", "set_counters"),
     *("insert_task", "add_edge", "set_lease", "settle_dependents", "shift_unmet"),
-    *("open_dispatch", "freeze_payload", "add_delivery", "add_action"),
+    *("open_dispatch", "first_dispatch", "take_dispatch", "holds_dispatch", "close_dispatch"),
+    *("freeze_payload", "payload", "add_delivery", "start_delivery", "finish_delivery"),
+    *("add_action", "open_actions", "finish_action"),
 )
 _TYPES = {20: "bigint", 23: "integer", 25: "text", 701: "float8"}
 _FINDING = re.compile(r"^SELECT\b|\bRETURNING\b")
@@ -38,11 +41,15 @@ _COUNTS = (
 
 
 class Function(Immutable):
-    """A function that runs a statement: it `finds` rows, or says how many it has changed."""
+    """A function that runs a statement."""
 
     name: bytes
-    text: str
-    finds: bool
+    sql: str
+
+    @property
+    def finds(self) -> bool:
+        """Whether it finds rows; else it says how many it has changed."""
+        return _finds(self.sql)
 
     def call(self, values: Sequence[object], quote: Callable[[bytes], bytes]) -> bytes:
         """The statement, with its values."""
@@ -52,17 +59,22 @@ class Function(Immutable):
 
 
 @cache
+def _finds(sql: str) -> bool:
+    return _FINDING.search(numbered(sql)) is not None
+
+
+@cache
 def functions() -> Mapping[str, Function]:
     """The functions of this version, by their statements."""
     named = {name: SQL[name] for name in _NAMED}
     updates = {update_of_task(columns): name for name, columns in changed_together().items()}
     named |= {name: sql for sql, name in updates.items()}
-    texts = {name: numbered(sql) for name, sql in named.items()}
-    version = sha256("\n".join((_MADE, _FINDS, _COUNTS, *texts.values())).encode()).hexdigest()[:8]
-    return {
-        sql: Function(f"{name}_{version}".encode(), text, bool(_FINDING.search(text)))
-        for (name, text), sql in zip(texts.items(), named.values(), strict=True)
-    }
+    with open(dialect.__file__, "rb") as file:  # how they are translated
+        whole = sha256(file.read())
+    for each in (str(SCHEMA_VERSION), _MADE, _FINDS, _COUNTS, *named.values()):
+        whole.update(each.encode())
+    version = whole.hexdigest()[:8]
+    return {sql: Function(f"{name}_{version}".encode(), sql) for name, sql in named.items()}
 
 
 def definitions(
@@ -70,9 +82,10 @@ def definitions(
 ) -> Iterator[str]:
     """The functions, made; `describe` knows the types of what a statement is given, and finds."""
     for each in functions().values():
-        given, found = ([_TYPES[kind] for kind in kinds] for kinds in describe(each.text))
+        text = numbered(each.sql)
+        given, found = ([_TYPES[kind] for kind in kinds] for kinds in describe(text))
         # The columns of its answer must not be called like those of a table.
         columns = ", ".join(f"c{place} {kind}" for place, kind in enumerate(found))
         yield (_MADE + (_FINDS if each.finds else _COUNTS)).format(
-            name=each.name.decode(), given=", ".join(given), found=columns, text=each.text
+            name=each.name.decode(), given=", ".join(given), found=columns, text=text
         )
