@@ -303,8 +303,8 @@ def test_statements_have_functions_as_soon_as_someone_may_make_them(
             database="planned",
         )
 
-    def url(user: str) -> dict[str, str]:
-        return {"HOOKLINE_STORE": postgres.url("p", user=user, database="planned")}
+    def url(user: str, project: str = "p") -> dict[str, str]:
+        return {"HOOKLINE_STORE": postgres.url(project, user=user, database="planned")}
 
     cli.json("task", "add", "first", env=url(USER))
     before = made()
@@ -316,6 +316,8 @@ def test_statements_have_functions_as_soon_as_someone_may_make_them(
     postgres.run(page.replace("workers", "passer_by"), database="planned")
     cli.json("task", "add", "second", "--depends-on", "T-1", env=url("passer_by"))
     cli.json("task", "complete", "T-1", env=url("passer_by"))
+    home = {"HOOKLINE_HOME": str(cli.root / "another")}
+    cli.json("task", "add", "first", env=url("passer_by", "new") | home)
     cli.json("task", "list", env=url(USER))
     assert made() == []
     cli.json("task", "add", "third", env=url(USER))

@@ -126,7 +126,8 @@ class LossWatch:
 
     def kept(self, found: TurnState) -> None:
         """What a transaction had found is on the disk, as the transaction is: not before."""
-        self.seen = msgspec.structs.replace(self.seen, seq=max(self.seen.seq, found.seq))
+        if found.seq > self.seen.seq:
+            self.seen = msgspec.structs.replace(self.seen, seq=found.seq)
 
     def stored(self, last: Event) -> None:
         """An event of our own was acknowledged."""

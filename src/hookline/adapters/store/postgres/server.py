@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from psycopg.abc import Buffer
-    from psycopg.abc import Transformer as RowTransformer
     from psycopg.pq.abc import PGresult
 
 T = TypeVar("T")
@@ -82,9 +82,9 @@ class _Text(TextLoader):
 class ServerAnswer:
     """What came back for one statement; rows are decoded if someone asks for them."""
 
-    def __init__(self, result: PGresult, transformer: RowTransformer) -> None:
+    def __init__(self, result: PGresult, decode: Callable[[PGresult], list[Any]]) -> None:
         self._result = result
-        self._transformer = transformer
+        self._decode = decode
 
     @property
     def size(self) -> int:
@@ -93,8 +93,7 @@ class ServerAnswer:
 
     def rows(self) -> list[Any]:
         """The rows that it found."""
-        self._transformer.set_pgresult(self._result)
-        return self._transformer.load_rows(0, self._result.ntuples, tuple)
+        return self._decode(self._result)
 
     def columns(self) -> list[tuple[str]]:
         """The columns, each with its name in front."""
@@ -123,6 +122,7 @@ class ServerConnection:
         self.place = place
         self.tell = tell
         self._patience = patience or Patience()
+        self._decoding = Lock()
         # How many connections there were.
         self.connections = 0
         self._connection = self._waited() if waits else self._connect()
@@ -166,7 +166,12 @@ class ServerConnection:
         for each in results:
             if each.status == ExecStatus.FATAL_ERROR:
                 raise psycopg.errors.error_from_result(each)
-        return [ServerAnswer(each, self._transformer) for each in results]
+        return [ServerAnswer(each, self._decoded) for each in results]
+
+    def _decoded(self, result: PGresult) -> list[Any]:
+        with self._decoding:
+            self._transformer.set_pgresult(result)
+            return self._transformer.load_rows(0, result.ntuples, tuple)
 
     def describe(self, statement: str) -> tuple[list[int], list[int]]:
         """The types of what a statement is given, and of what it finds."""

@@ -40,6 +40,7 @@ _PLACE = (
     "SELECT set_config('search_path', 'hookline_rows', true),"
     " set_config('hookline.project', '%d', true)"
 )
+_LACKS_FUNCTIONS = b"SELECT to_regproc(%b) IS NULL AND has_schema_privilege('hookline', 'CREATE')"
 _SEES = b"SET LOCAL search_path = hookline_rows, hookline, pg_catalog"
 _NAME = "INSERT INTO meta VALUES ('store_id', '%s')"
 _UPDATE = "UPDATE hookline.version SET number = %d, oldest = %d"
@@ -190,7 +191,7 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
         assert isinstance(version, int)
         if version < SCHEMA_VERSION:
             _migrate(server, version)
-        if run(b"SELECT to_regproc(%b)" % _one_function(server)) == (None,):
+        if run(_LACKS_FUNCTIONS % _one_function(server)) == (True,):
             run(_SEES)
             run(";".join(definitions(server.describe)).encode())
         _enter(server, name)
