@@ -31,6 +31,7 @@ from hookline.immutable import Immutable
 from hookline.tasks import verbs
 from hookline.tasks.task_runs import runs_on
 from hookline.tasks.work_record import note_start
+from hookline.wiring.calling.calls import owner_of
 from hookline.wiring.project.servers import repaired
 from hookline.wiring.project.stores import is_here
 from hookline.wiring.working.forges import forge
@@ -239,6 +240,6 @@ def _put_back(
 def _complete(tx: Transaction, app: App, merged: Difference) -> None:
     for run in list(runs_on(tx, merged.task_id)):
         if run.status not in TERMINAL:
-            control.control(tx, app.owner, run.run_id, "cancel", _WHY)
+            control.control(tx, owner_of(app), run.run_id, "cancel", _WHY)
     if tx.graph.task(merged.task_id).state in _COMPLETABLE:
         verbs.complete(tx, merged.task_id, result=_WHY, artifacts=[merged.ref])
