@@ -31,7 +31,7 @@ WAITING = frozenset({"breakpoint", "sleep", "signal"})
 INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session", "gate"})
 # What a run remembers whose details a person had removed: when.
 PRUNED = "hookline.pruned"
-# How the reason begins for which a run rests whose command was told to end.
+# Set in the record of a run that is parked because its command was told to end.
 INTERRUPTED = "interrupted"
 
 
