@@ -77,7 +77,10 @@ def test_every_address_answers_as_it_is_described(rig: Rig, cli: Cli) -> None:
         facts = page.get('/api/insights/checks/facts?match={"name": "there"}')
         assert facts["total"] == len(facts["rows"])
         assert page.text("/api/insights/gates/csv").startswith("week,type,agent,gate,")
-        assert page.text("/metrics") == cli("metrics").stdout
+        before = page.text("/metrics")
+        assert before == cli("metrics").stdout
+        rig.run(name="again")
+        assert before != page.text("/metrics") == cli("metrics").stdout
         described = {(r.method, r.name) for r in ROUTES if r.method == GET and r.content == JSON}
         assert described - page.answered == set()
 

@@ -247,7 +247,9 @@ def test_a_limit_and_a_killed_process_wait_for_a_person(cli: Cli) -> None:
     newest, oldest = cli("session", "list").stdout.splitlines()
     age = r"bot  [0-9.]+s ago  do it"
     assert re.fullmatch(rf"one    killed  R-2  iteration 1  {age}", newest)
-    assert re.fullmatch(rf"spent  limit   R-1  iteration 1  {age}  \(1 of 1 iterations used\)", oldest)
+    assert re.fullmatch(
+        rf"spent  limit   R-1  iteration 1  {age}  \(1 of 1 iterations used\)", oldest
+    )
 
 
 # The report
