@@ -135,7 +135,7 @@ def test_the_result_is_tested_before_it_lands(place: Place) -> None:
     assert place.main() == before
 
     async def look() -> tuple[str, list[str]]:
-        async with repository.scratch(prepared.sha) as path:
+        async with repository.scratch(prepared.sha, prepared.base_head) as path:
             return path, sorted(each.name for each in Path(path).iterdir())
 
     path, names = do(look())

@@ -14,6 +14,7 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.conflicts import SHOWN_FILES, marked, passages, sides
 from hookline.adapters.git.repository.notes import RebaseNote
 from hookline.adapters.git.repository.plumbing import STYLE, Plumbing
+from hookline.adapters.git.repository.submodules import fetch_submodules
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.domain.work.repository import ConflictFile, RebaseConflict, Rebased, RepositoryError
 from hookline.errors import Untrusted
@@ -157,7 +158,7 @@ class Changes(msgspec.Struct, frozen=True):
             return RebaseConflict(onto, files, fits, stopped)
         moved = await self._repo.tip(top)
         RebaseNote.forget(place)
-        await self._upkeep.submodules(top)
+        await fetch_submodules(self._repo, top, onto)
         if not await self._repo.is_ancestor(onto, moved):
             raise RepositoryError(f"after the rebase {moved} is not based on {onto}")
         merged = await self._repo.objects.merge_trees(top, onto, head)
