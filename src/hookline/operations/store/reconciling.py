@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.events import RECONCILED, SYSTEM_NODE
-from hookline.domain.pages.taskpage import trailers_in
+from hookline.domain.pages.taskpage import task_in
 from hookline.domain.runs.model import TERMINAL
 from hookline.domain.tasks import (
     ACTIVE,
@@ -50,7 +50,6 @@ MOST_COMMITS = 20_000
 MOST_LOST = 10_000
 MERGED, REUSED, WORK = "merged", "reused-number", "branch"
 PULL, LOST, STRANGE = "pull-request", "lost-task", "strange-number"
-_TASK = "Task: "
 _COMPLETABLE = frozenset({READY, ACTIVE, SUBMITTED, NEEDS_CONTINUATION})
 _WHY = "the store had forgotten it: `hookline store reconcile`"
 
@@ -141,10 +140,9 @@ def _by_task(commits: list[CommitMessage]) -> dict[str, CommitMessage]:
     """The newest commit of each task."""
     found: dict[str, CommitMessage] = {}
     for each in commits:
-        for line in trailers_in(each.message):
-            task = line.removeprefix(_TASK)
-            if line.startswith(_TASK) and is_task_id(task):
-                found.setdefault(task, each)
+        task = task_in(each.message)
+        if task is not None and is_task_id(task):
+            found.setdefault(task, each)
     return found
 
 

@@ -256,9 +256,15 @@ class Trailers(msgspec.Struct, frozen=True):
         return made_now.out.strip()
 
     async def _with_trailers(self, top: str, message: bytes, trailers: Sequence[str]) -> bytes:
+        """The message with these trailers at its end, whatever its author has written there."""
+        own = os.fsencode("\n".join(trailers))
+        if message.rstrip().endswith(b"\n" + own):
+            return message
         wanted = [word for each in trailers for word in ("--trailer", each)]
-        asked = ("interpret-trailers", "--if-exists=addIfDifferent", *wanted)
-        return (await self._repo.git(top, *asked, stdin=message, doing=_NO_TRAILERS)).out
+        asked = ("interpret-trailers", "--no-divider", "--if-exists=add", *wanted)
+        told = (await self._repo.git(top, *asked, stdin=message, doing=_NO_TRAILERS)).out
+        is_last = told.rstrip().endswith(b"\n" + own)
+        return told if is_last else message.rstrip() + b"\n\n" + own + b"\n"
 
 
 def _without_signatures(headers: bytes) -> list[bytes]:
