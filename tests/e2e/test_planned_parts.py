@@ -73,7 +73,7 @@ def test_it_waits_for_a_part_that_fails_and_says_so(cli: Cli) -> None:
     assert "T-1   bot planned: it waits for T-2, T-3" in told.stderr
     assert "waiting for these (T-1)" in told.stdout
     assert line.merges() == ["T-2"]
-    assert "T-1 is created: it waits for T-3" in cli("why", "T-1").stdout
+    assert "T-1 is not ready: it waits for T-3" in cli("why", "T-1").stdout
     assert "T-3" in cli("task", "show", "T-1").stdout
     refused = cli("run", "--resume", "--name", "T-1-bot")
     assert (refused.code, "cannot claim T-1: it waits for T-3" in refused.stderr) == (1, True), (

@@ -126,6 +126,7 @@ def test_pause_and_go_on(cli: Cli) -> None:
     assert stderr.endswith("one is paused\nresume it with `hookline run --resume --name one`\n")
     assert not (cli.root / "bye").exists()
     assert show(cli)["status"] == "paused"
+    assert cli.json("flow", "status", "R-1")["reason"] == "waits for you to resume it"
     assert cli("attention").code == 0
     cli.put("say", PROMISE)
     done = cli("session", "resume", "one", "--json")

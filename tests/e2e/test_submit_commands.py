@@ -262,6 +262,7 @@ def test_a_submission_that_a_person_stopped_stays_so_whatever_the_reason_says(
     task = cli.add("Add a thing")
     repo.work("thing")
     assert cli("submit", task).code == 4
+    assert cli.json("flow", "status", "R-1")["reason"] == "waits for its gates"
     cli.json("flow", "stop", "R-1", "--reason", "interrupted: by me")
     assert cli("work", "--once").code == 4
     run = cli.json("flow", "status", "R-1")

@@ -20,6 +20,7 @@ from hookline.domain.work.submissions import (
     SIGNAL,
     SUBMIT,
     TRUST,
+    TURN,
     Submission,
 )
 from hookline.errors import HooklineError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from hookline.sessions.requests import Ending
 
 PLACE = "hookline.merge-place"
-TURN = "merge-turn"
 
 
 def start(tx: Transaction, flow: str, work: Submission, pins: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from hookline.domain import tasks as task_states
 from hookline.domain.runs.model import CANCELLED, Run
 from hookline.domain.sessions import model as sessions
-from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task
+from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task, shown_state
 from hookline.domain.text.display import line_of
 from hookline.domain.text.terminal import plural
 from hookline.domain.work.repository import control_told
@@ -163,7 +163,7 @@ def lost_task(tx: Transaction, run: Run, *, is_promised: bool = False) -> LostTa
     elif task.state == task_states.FAILED:
         outcome, why = sessions.FAILED, f"{task.id} failed: {task.result or 'no reason was given'}"
     elif task.state in SETTLED:
-        why = f"{task.id} is {task.state}"
+        why = f"{task.id} is {shown_state(task.state)}"
     elif task.claim is None or task.claim.agent != agent_of(run):
         why = f"{task.id} is no longer claimed by {agent_of(run)}"
     else:

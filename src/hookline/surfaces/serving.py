@@ -61,7 +61,7 @@ def server_config(app: ASGIApp, idle: int = IDLE, **more: Any) -> uvicorn.Config
 
 
 def _is_no_end(record: logging.LogRecord) -> bool:
-    """Whether a line of the log is about more than a request that the server's end cut short."""
+    """Whether a line of the log is about more than a request that the server's end interrupted."""
     problem = record.exc_info[1] if record.exc_info else None
     return not isinstance(problem, asyncio.CancelledError)
 
@@ -123,7 +123,7 @@ class HttpServer(uvicorn.Server):
         yield
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End it; who tells it twice is not told what that has cut short."""
+        """End it; who tells it twice is not told what that has interrupted."""
         await super().shutdown(sockets)
         _LOG.disabled = self.force_exit
 

@@ -20,6 +20,7 @@ from hookline.domain.tasks import (
     READY,
     SUBMITTED,
     is_task_id,
+    shown_state,
     task_number,
 )
 from hookline.domain.timestamps import seconds
@@ -176,8 +177,10 @@ def _of_task(task: Task, outside: _Outside) -> Difference | None:
         does = "left as it is: look at both"
         return Difference(kind=REUSED, task_id=name, found=found, does=does, ref=merge.sha)
     if merge is not None and task.state != COMPLETED:
-        found = f"{merge.sha[:12]} on the base is its work, and the task is {task.state}"
-        does = "completed" if task.state in _COMPLETABLE else f"left {task.state}: look at it"
+        found = (
+            f"{merge.sha[:12]} on the base is its work, and the task is {shown_state(task.state)}"
+        )
+        does = "completed" if task.state in _COMPLETABLE else "left as it is: look at it"
         return Difference(kind=MERGED, task_id=name, found=found, does=does, ref=merge.sha)
     if (url := outside.pulls.get(name)) is not None and url != task.pr_url:
         found = f"{url} is open, and the task does not know it"
