@@ -21,6 +21,7 @@ from hookline.domain.text.cleaning import Cleaner
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hookline.domain.work.repository import WorkState
     from hookline.ports.agents import AgentHealth, Profile
     from hookline.ports.processes import Processes
     from hookline.project import Project
@@ -46,8 +47,8 @@ def watched_processes(environ: Mapping[str, str]) -> Iterator[Processes]:
             reaper.close()
 
 
-async def repository_error(project: Project, environ: Mapping[str, str]) -> str | None:
-    """Why git cannot read the repository of a project; None if it can."""
+async def repository_state(project: Project, environ: Mapping[str, str]) -> WorkState:
+    """What git says of the repository of a project, and why it cannot read it, if so."""
     processes = LocalProcesses(project.blobs, Cleaner(environ), exact=True)
     work = GitWork(processes, environ, objects="", trusted=False)
-    return (await work.state(project.root)).error
+    return await work.state(project.root)
