@@ -115,8 +115,8 @@ def _finish_task(
                 verbs.complete(tx, task.id, result=ended["reason"][:2000], holder=holder)
             elif ended["outcome"] == sessions.ESCALATED and "problem" not in ended:
                 verbs.block(tx, task.id, reason=ended["reason"][:2000], holder=holder)
-            elif ended["outcome"] in (sessions.LIMIT, sessions.FAILED, CANCELLED) and run.input.get(
-                "branch"
+            elif ended["outcome"] == sessions.LIMIT or (
+                ended["outcome"] in (sessions.FAILED, CANCELLED) and run.input.get("branch")
             ):
                 # A worker must not take it again and again: a person looks first.
                 outcome = sessions.outcome_word(ended["outcome"], ended["reason"])
