@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import psycopg
-from psycopg.pq import Escaping, TransactionStatus
+from psycopg.pq import Conninfo, Escaping, TransactionStatus
 from psycopg.types.string import TextLoader
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import decoded
 from hookline.adapters.store.postgres.patience import Patience
 from hookline.adapters.store.statements import unusable
+from hookline.domain.store_urls import PARAMETER, WAIT
 from hookline.domain.timestamps import elapsed
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ OPTIONS: dict[str, Any] = {
 }
 _RIGHTS = "ask the owner of the database for the rights that docs/fleet.md lists"
 _REPLICA = "name the primary server: add ?target_session_attrs=read-write to the URL"
+BACKUP = "restore that database's schema `hookline` from a backup, or use another database"
 _KINDS: dict[str, tuple[type[errors.StoreError], str | None]] = {
     "25006": (errors.StoreReadOnly, _REPLICA),
+    **dict.fromkeys(("42P01", "42703"), (errors.StoreCorrupt, BACKUP)),
     "42501": (errors.StoreReadOnly, _RIGHTS),
     "53100": (errors.StoreFull, None),
     "53200": (errors.StoreFull, "free some memory on the server and run the command again"),
@@ -194,7 +197,7 @@ class ServerConnection:
         try:
             connection = psycopg.connect(self._url, **OPTIONS)
         except psycopg.ProgrammingError as problem:  # what it says may repeat a password
-            raise errors.BadInput(f"{self.place} cannot be used", help=_CHECK) from problem
+            raise _unusable(self._url, self.place) from problem
         except psycopg.Error as problem:
             said, whole = _said(problem), str(problem)
             help = next((remedy for sign, remedy in _REMEDIES if sign in whole), _CHECK)
@@ -203,6 +206,17 @@ class ServerConnection:
         self.connections += 1
         connection.adapters.register_loader("text", _Text)
         return connection
+
+
+def _unusable(url: str, place: str) -> errors.BadInput:
+    """Why libpq does not take a URL: a parameter that it does not know, or another reason."""
+    known = [PARAMETER, WAIT, *(each.keyword.decode() for each in Conninfo.get_defaults())]
+    given = [each.partition("=") for each in url.partition("?")[2].split("&")]
+    for name, sign, _ in given:
+        if sign and name.isidentifier() and name not in known:
+            help = errors.did_you_mean(name, known, "libpq's documentation lists them all")
+            return errors.BadInput(f"{place} has an unknown parameter '{name[:40]}'", help=help)
+    return errors.BadInput(f"{place} cannot be used", help=_CHECK)
 
 
 _OVER = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)
