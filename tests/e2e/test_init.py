@@ -308,6 +308,14 @@ def test_a_repository_that_git_does_not_read_has_no_check_mark(place: Place) -> 
     shown = place.ok("init")
     assert re.search("^  ! versions +git", shown, re.MULTILINE)
     assert re.search(".*dubious ownership.*; run `git status` there", shown)
+    checks = place.json("doctor")["checks"]
+    (git,) = [each for each in checks if each["name"] == "git"]
+    assert (git["status"], "dubious ownership" in git["message"]) == ("failed", True)
+    shutil.rmtree(place.root / ".git")
+    (place.root / ".git").mkdir()
+    checks = place.json("doctor")["checks"]
+    (git,) = [each for each in checks if each["name"] == "git"]
+    assert git["message"] == "git does not read the repository"
 
 
 def test_a_worktree_has_the_branch_of_its_repository(place: Place) -> None:

@@ -17,7 +17,7 @@ from hookline.hooks.runners.folder import Runner
 from hookline.hooks.runners.search import LINTERS, TESTS, find_runners
 from hookline.project import CONFIG_NAME
 from hookline.queries.doctor.agents import AgentAnswer, ask_agents
-from hookline.wiring.working.inspection import repository_state
+from hookline.wiring.working.inspection import repository_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,8 +70,7 @@ def _repository(project: Project, environ: Mapping[str, str]) -> VersionControl 
     found = find_repository(project.root)
     if found is None:
         return None
-    state = asyncio.run(repository_state(project, environ))
-    problem = None if state.in_repository else state.error or "git does not read the repository"
+    problem = asyncio.run(repository_problem(project, environ))
     return msgspec.structs.replace(found, problem=problem)
 
 
