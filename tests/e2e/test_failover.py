@@ -41,6 +41,7 @@ def test_a_failover_that_loses_nothing_is_no_more_than_a_restart(shared: Cli, pa
     assert after > before + (1 << 31)
 
 
+@pytest.mark.torture
 def test_what_was_lost_is_noticed_and_put_back_from_git(shared: Cli, pair: Pair) -> None:
     line = Pipeline(shared)
     line.begin(GATES)

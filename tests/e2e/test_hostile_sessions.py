@@ -118,6 +118,7 @@ def test_the_hooks_that_an_agent_registers_may_not_do_more_than_the_agent(cli: C
 # Tools
 
 
+@pytest.mark.torture
 def test_an_agent_does_not_meddle_with_the_task_of_another_session(cli: Cli) -> None:
     rig = Rig(cli)
     hold = f"until [ -e {rig.file('go')} ]; do sleep 0.05; done; {PROMISE}"

@@ -57,6 +57,7 @@ def test_the_parts_are_merged_first_and_one_lane_is_enough(cli: Cli) -> None:
     assert cli.task("T-1")["dependsOn"] == ["T-2", "T-3"]
 
 
+@pytest.mark.torture
 def test_nothing_is_left_to_commit_where_the_parts_did_it_all(cli: Cli) -> None:
     line = _begin(cli, whole="test -e parts/T-2 && test -e parts/T-3")
     line.worker("--agents", "2")
@@ -109,6 +110,7 @@ def test_a_plan_that_is_shown_is_started_by_a_word(cli: Cli) -> None:
     assert line.merges()[2:] == ["T-1"]
 
 
+@pytest.mark.torture
 def test_a_task_that_was_sent_back_is_not_planned_again(cli: Cli) -> None:
     line = _begin(cli, whole="echo broken >> log")
     line.worker(code=4)

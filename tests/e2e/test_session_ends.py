@@ -223,6 +223,7 @@ def test_killed_in_a_turn_it_recovers_and_goes_on_without_session_start_or_end(c
     assert "the agent was interrupted" in recovery.text
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("last", "said"),
     [(f"touch done; {PROMISE}", (0, "completed")), ("exit 3", (5, "limit", "failures"))],

@@ -87,6 +87,7 @@ def test_a_fix_is_not_begun_once_the_budget_is_spent(line: Pipeline, cli: Cli) -
     assert ledger(line) == ["bot", "qa", "bot", "qa"]
 
 
+@pytest.mark.torture
 def test_an_agent_hook_at_a_gate_is_not_asked_either(line: Pipeline, cli: Cli) -> None:
     asks = "hooks: {before_merge: [{agent: qa, prompt: 'Is it good?'}], before_submit: []}\n"
     budget = asks + "session: {budget: {usd: 1}}\n"

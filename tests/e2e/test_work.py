@@ -100,6 +100,7 @@ def of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 # What it does
 
 
+@pytest.mark.torture
 def test_dependent_tasks_become_merged_code(shop: Workshop) -> None:
     shop.configure()
     remote = shop.outside / "remote.git"
@@ -345,6 +346,7 @@ def test_what_a_killed_worker_left_is_finished_by_the_next(shop: Workshop) -> No
     assert shop.merges() == ["first", "second"]
 
 
+@pytest.mark.torture
 def test_two_workers_share_the_tasks(shop: Workshop) -> None:
     shop.configure()
     root = shop.cli.add("root")
