@@ -80,7 +80,7 @@ _DATA: dict[str, dict[str, Any]] = {
         "kind": "session",
         "id": "greeter",
         "since": "2026-01-17T12:00:00.000Z",
-        "message": "The session greeter reached a limit: 5 iterations were made.",
+        "message": "The session greeter reached a limit: 5 of 5 iterations used.",
         "command": "hookline run --resume --name greeter --iterations 10",
         "key": "session R-1 2026-01-17T12:00:00.000Z",
         "waits": True,

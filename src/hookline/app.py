@@ -11,18 +11,16 @@ from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from hookline.adapters.processes import identity
 from hookline.domain.events import SYSTEM_NODE, Event, check_type
 from hookline.domain.hooks.records import Delivered, Delivery
-from hookline.domain.tasks import is_task_id
 from hookline.errors import StoreLost
-from hookline.hooks.calls.settle import Settling, promote_missed, settle
+from hookline.hooks.calls.settle import Settling, prepare, settle
 from hookline.hooks.registry import Hook, HookContext
 from hookline.hooks.scopes import HookScopes
 from hookline.project import Project, find_project, user_folder
 from hookline.wiring.calling.watching import EventWatch
 from hookline.wiring.project import configured
-from hookline.wiring.project.origin import Origin
+from hookline.wiring.project.origin import Origin, this_host
 from hookline.wiring.project.stores import open_blobs, open_call_log, open_feeds, open_project_store
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from hookline.config.types import Sections
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.feeds import CallLog, Feeds
-    from hookline.ports.host import Host
     from hookline.ports.store import Blobs, Store, Transaction, View
     from hookline.tasks.types import Types
 
@@ -66,7 +63,7 @@ class App:
         self.watch = EventWatch(self)
         self.registry, self.suspended = configured.registered(settings, trust)
         self.at_close: list[Callable[[], object]] = []
-        self.host: Host = identity
+        self.host = this_host()
         self.owner = self.host.owner_name(self.host.this_process())
         # Ends what this process starts, if it is killed; only where runs are advanced.
         self.reaper: Reaper | None = None
@@ -136,9 +133,7 @@ class App:
         while True:
             try:
                 with self.store.write(self.origin.metadata()) as tx:
-                    if args and isinstance(args[0], str) and is_task_id(args[0]):
-                        tx.expect(args[0])
-                    promote_missed(tx, self.registry)
+                    prepare(tx, self.registry, args[0] if args else None)
                     result = verb(tx, *args, **kwargs)
                     settle(tx, self.settling)
                 return result

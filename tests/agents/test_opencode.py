@@ -65,6 +65,7 @@ def only_looked(desk: Desk, turn: AgentTurn, first: Asked, files: set[str]) -> N
     assert not any(ok for name, ok in results if name != "read")
 
 
+@pytest.mark.torture
 def test_a_conversation_with_tools_outlives_the_program_and_may_then_only_look(
     tmp_path: Path, scripted: Script
 ) -> None:

@@ -34,6 +34,7 @@ exit 1
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 
 
+@pytest.mark.torture
 def test_the_picture_shows_a_session_as_it_is(seat: Seat, scripted: Script) -> None:
     desk = seat("claude-code")
     worker = desk.worker

@@ -35,6 +35,7 @@ torture = pytest.mark.torture
 each_agent = pytest.mark.parametrize("agent", LIGHT)
 
 
+@pytest.mark.examples(1)
 @each_agent
 def test_an_agent_waits_hears_its_failing_test_mends_it_and_is_believed_when_proven(
     seat: Seat, scripted: Script, agent: str
@@ -110,6 +111,7 @@ def hooks_decided(desk: SessionDesk) -> None:
 
 
 # What kills Claude Code in test_cut_turns.py is the same kill; here it is Codex, which is cheaper.
+@pytest.mark.torture
 @pytest.mark.parametrize("agent", [pytest.param("claude-code", marks=torture), *LIGHT[1:]])
 def test_after_a_kill_the_conversation_goes_on_and_nobody_edits_beside_it(
     seat: Seat, scripted: Script, agent: str

@@ -30,6 +30,7 @@ def sit(folder: Path, worker: Worker, model: ScriptedModel, *args: str) -> Desk:
     return desk
 
 
+@pytest.mark.examples(1)
 @each
 def test_an_agent_that_goes_on_for_ever_is_stopped_and_can_go_on_later(
     tmp_path: Path, scripted: Script, agent: str

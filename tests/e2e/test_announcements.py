@@ -312,6 +312,7 @@ def test_a_hook_that_cannot_tell_people_is_not_announced(rig: Rig, kind: str) ->
         assert rig.cli.calls("broken") == ["queued"]
 
 
+@pytest.mark.torture
 def test_hooks_that_make_each_other_wait_come_to_an_end(rig: Rig) -> None:
     block = (
         f"id=$({HOOKLINE} task add more --json | grep -o 'T-[0-9]*' | head -1);"
@@ -428,6 +429,7 @@ def test_a_notification_can_be_tried_before_anything_waits(rig: Rig) -> None:
     assert rig.cli.events() == []
 
 
+@pytest.mark.torture
 def test_doctor_proves_what_was_announced_against_the_log(rig: Rig) -> None:
     rig.configure(rig.webhook())
     rig.block()

@@ -94,6 +94,7 @@ def test_reasons_are_shown_whole(line: Pipeline, cli: Cli) -> None:
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.torture
 def test_a_gate_that_waits_is_shown_and_not_for_ever(line: Pipeline, cli: Cli) -> None:
     cli.put("later.json", '{"status": "pending", "message": "later", "retryAfter": 1}')
     slow = "{name: slow, command: 'cat later.json; exit 75'}"
@@ -117,6 +118,7 @@ def test_a_gate_that_waits_is_shown_and_not_for_ever(line: Pipeline, cli: Cli) -
     assert "slow still waits: deal with what it names, then ask it again" in item["message"]
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("point", ["before_submit", "before_merge"])
 def test_what_waited_too_long_is_merged_by_the_command(
     line: Pipeline, cli: Cli, point: str

@@ -152,6 +152,7 @@ def test_a_session_that_a_shutdown_ends_says_so(cli: Cli) -> None:
     assert " · terminated (SIGTERM)\n          hookline resume one\n" in status
 
 
+@pytest.mark.torture
 def test_after_a_restart_of_the_machine_status_says_what_was_cut(cli: Cli) -> None:
     prepare(cli)
     made = cli.json("run", "make it work", "--detach", "--name", "one")
@@ -224,6 +225,7 @@ def test_a_worker_in_the_background_merges_and_is_stopped(line: Pipeline, cli: C
     assert (code, error["message"]) == (1, "no worker is running")
 
 
+@pytest.mark.torture
 def test_a_killed_worker_is_started_again(line: Pipeline, cli: Cli) -> None:
     line.turn('until [ -e "$HOOKLINE_PROJECT/go" ]; do sleep 0.02; done; work\n')
     task = cli.add("part 1")

@@ -88,6 +88,7 @@ def test_a_store_that_is_broken_for_a_moment(cli: Cli) -> None:
     assert (cli.root / "trace").read_text() == "heard\n" * 2
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("words", [("run", "do it", "--agent", "bot"), ("work", "--once")])
 def test_delivery_that_breaks_beside_an_agent(cli: Cli, words: tuple[str, ...]) -> None:
     rig = Rig(cli)

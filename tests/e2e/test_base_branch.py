@@ -23,6 +23,7 @@ def heads(line: Pipeline, *branches: str) -> list[str]:
     return [line.git("rev-parse", f"refs/heads/{name}") for name in branches]
 
 
+@pytest.mark.torture
 def test_the_first_task_chooses_the_base_for_all_that_follow(line: Pipeline, cli: Cli) -> None:
     line.begin(NO_GATES, remote=False)
     line.turn('touch "own-$HOOKLINE_TASK_ID"\n')

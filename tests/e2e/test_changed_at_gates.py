@@ -45,7 +45,7 @@ def do(line: Pipeline, act: str) -> tuple[str, Path]:
     return line.cli.add("a part"), line.place("T-1")
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "act",
     [
@@ -65,6 +65,7 @@ def test_a_gate_sees_what_was_committed(line: Pipeline, cli: Cli, act: str) -> N
     assert ran(cli) == list(POINTS)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("method", ["squash", "rebase"])
 def test_a_gate_sees_it_however_it_is_merged(line: Pipeline, cli: Cli, method: str) -> None:
     line.begin(gates() + f"gates: {{test: 'true', method: {method}}}\n", remote=False)

@@ -135,6 +135,7 @@ def test_lines_that_were_used_here_go_on_after_a_change_of_the_configuration(
     assert clones.second("orchestrate", "R-1").code == 0
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("way", ["relative", "absolute", "other"])
 def test_work_stays_in_the_worktrees_of_the_host(clones: Clones, way: str) -> None:
     outside = clones.second.root.parent / "outside"

@@ -17,6 +17,7 @@ def sides(cli: Cli) -> Sides:
     return Sides(cli)
 
 
+@pytest.mark.torture
 def test_a_turn_that_was_cut_short_answers_nothing(sides: Sides) -> None:
     """Files without markers look the same before and after somebody has decided about them."""
     sides.start("printf 'a\\0b' > picture; echo 1 > gone-there")

@@ -109,7 +109,7 @@ def test_conflicts_without_lines_are_told_in_words_and_decided_by_the_files(side
     sides.check(task)
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("turn", "turns"),
     [
@@ -139,6 +139,7 @@ def test_an_agent_that_runs_git_comes_to_the_same(sides: Sides, turn: str, turns
     sides.check(task)
 
 
+@pytest.mark.torture
 def test_the_agent_s_own_unfinished_rebase_is_its_own_to_finish(sides: Sides) -> None:
     sides.start(TEXT, judge=WANTED)
     task = sides.part(MINE, theirs=THEIRS)
@@ -161,6 +162,7 @@ def test_a_turn_that_failed_decides_nothing(sides: Sides) -> None:
     assert "no commit is left of the work" in sides.cli.task(task)["blockReason"]
 
 
+@pytest.mark.torture
 def test_what_nobody_resolves_is_undone_and_what_was_edited_is_kept(sides: Sides) -> None:
     sides.start(TEXT)
     task = sides.part(MINE, theirs=f"{THEIRS}echo new > added")
@@ -177,6 +179,7 @@ def test_what_nobody_resolves_is_undone_and_what_was_edited_is_kept(sides: Sides
     assert sides.git("show", f"{kept}:draft") == "draft"
 
 
+@pytest.mark.torture
 def test_a_hook_of_git_that_refuses_the_result_is_told_to_the_agent(sides: Sides) -> None:
     sides.start(TEXT, judge=WANTED)
     task = sides.part(MINE, theirs=f"{THEIRS}head -c 6000000 /dev/zero > large; touch noise")

@@ -46,6 +46,7 @@ def test_the_first_prompt_has_the_gate_its_output_and_the_attempts(
     assert line.merges() == [task]
 
 
+@pytest.mark.torture
 def test_the_conflict_and_earlier_submissions_are_told(line: Pipeline, cli: Cli) -> None:
     line.begin(PLAIN)
     line.turn("echo 'I do not know how.'\n")
@@ -66,6 +67,7 @@ def test_the_conflict_and_earlier_submissions_are_told(line: Pipeline, cli: Cli)
     assert line.parts() == {"other", task}
 
 
+@pytest.mark.torture
 def test_a_pull_request_does_not_tell_what_was_sent_back(line: Pipeline, cli: Cli) -> None:
     line.begin(f"hooks: {{before_submit: [{SIGNED}, create_pr]}}\ngates: {{tries: 0}}\n")
     task = cli.add("a part\n\nWith care.")

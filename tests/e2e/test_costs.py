@@ -58,6 +58,7 @@ def _ledger(line: Pipeline) -> dict[str, int]:
     return {name: written.count(name) for name in PRICES}
 
 
+@pytest.mark.torture
 def test_the_turns_of_everybody_are_counted_for_the_task(line: Pipeline, cli: Cli) -> None:
     work = "echo $HOOKLINE_TASK_ID > log; echo x >> parts/$HOOKLINE_TASK_ID"
     turns = {

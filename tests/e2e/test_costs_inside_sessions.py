@@ -70,7 +70,7 @@ def test_nothing_that_costs_is_started_below_a_session_without_budget(rig: Rig, 
     cli("work", "--flows", "--once")
     assert rig.trace == ["paid"]
     assert [each["data"]["error"] for each in cli.events("hook_error")] == [
-        "agent helper: the budget of session 's' is used up: $5.00 of $1.00 were spent"
+        "agent helper: the budget of session 's' is used up: $5.00 of $1.00 spent"
     ]
     assert "the budget of session 's' is used up" in rig.file("flow").read_text()
     assert "only a person can try a hook that asks an agent" in rig.file("tried").read_text()

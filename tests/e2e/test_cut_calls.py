@@ -126,6 +126,7 @@ def test_effect_run_calls_it_again_as_well(cli: Cli, how: str) -> None:
     is_called_again(cli, "slow", place)
 
 
+@pytest.mark.examples(1)
 @HOWS
 def test_a_gate_is_called_again_and_waits_meanwhile(cli: Cli, how: str) -> None:
     repo, place = Repo(cli), cli.root.parent / "place"

@@ -21,7 +21,7 @@ STORY = [
     "$ cat hookline.yaml",
     "$ hookline trust --yes",
     "$ hookline task add 'Write greet.sh to greet one person' --type feature",
-    "T-3    created",
+    "T-3    not ready",
     "$ hookline task graph",
     "○ T-1 Write greet.sh",
     "$ hookline work --once",

@@ -87,7 +87,7 @@ def test_why_an_event_tells_of_every_hook_and_action(project: Cli) -> None:
 def test_why_a_task_waits(project: Cli) -> None:
     project("task", "add", "second", "--depends-on", "T-1", "--label", "calm")
     found = project.json("why", "T-2")
-    assert found["verdict"] == "T-2 is created: it waits for T-1"
+    assert found["verdict"] == "T-2 is not ready: it waits for T-1"
     assert found["next"] == "hookline why T-1"
 
 

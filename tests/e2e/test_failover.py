@@ -41,6 +41,7 @@ def test_a_failover_that_loses_nothing_is_no_more_than_a_restart(shared: Cli, pa
     assert after > before + (1 << 31)
 
 
+@pytest.mark.torture
 def test_what_was_lost_is_noticed_and_put_back_from_git(shared: Cli, pair: Pair) -> None:
     line = Pipeline(shared)
     line.begin(GATES)
@@ -142,14 +143,17 @@ def test_a_worker_ends_its_turns_when_the_server_steps_back(shared: Cli, pair: P
     assert json.loads(stderr.splitlines()[-1])["error"]["code"] == "store-stepped-back"
 
 
-def test_an_agent_cannot_have_other_tasks_completed(cli: Cli, postgres: PostgresServer) -> None:
+@pytest.mark.parametrize("method", ["merge", "rebase"])
+def test_an_agent_cannot_have_other_tasks_completed(
+    cli: Cli, postgres: PostgresServer, method: str
+) -> None:
     """Its commits can name any task, and it can make branches of any name."""
     cli.env["HOOKLINE_STORE"] = new_project(postgres)
     line = Pipeline(cli)
-    line.begin(GATES)
+    line.begin(f"{GATES}gates: {{method: {method}}}\n")
     task = cli.add("one")
     line.turn(
-        'work; git add -A; git commit -qm "work" -m "Task: T-2";'
+        'work; git add -A; git commit -qm "work" -m "Task: T-1\nTask: T-2\n---\nTask: T-2";'
         " more=$(git commit-tree 'HEAD^{tree}' -p HEAD -m more);"
         " git update-ref refs/heads/hookline/T-900000000000000 $more"
     )
@@ -161,3 +165,20 @@ def test_an_agent_cannot_have_other_tasks_completed(cli: Cli, postgres: Postgres
     ]
     assert cli.task(other)["state"] == "ready"
     assert cli.add("three") == "T-3"
+
+
+def test_the_open_runs_of_work_that_is_on_the_base_are_cancelled(
+    cli: Cli, postgres: PostgresServer
+) -> None:
+    cli.env["HOOKLINE_STORE"] = new_project(postgres)
+    line = Pipeline(cli)
+    line.begin("hooks: {before_submit: [{human: Good?}]}\n")
+    task = cli.add("one")
+    line.worker(code=4)
+    merge = ("merge", "--quiet", "--no-ff", f"hookline/{task}", "-m", "one", "-m", f"Task: {task}")
+    line.git(*merge)
+    line.git("push", "--quiet", "origin", "main")
+    (found,) = cli.json("store", "reconcile", quiet=False)["differences"]
+    assert (found["taskId"], found["kind"], found["does"]) == (task, "merged", "completed")
+    assert cli.task(task)["state"] == "completed"
+    assert {run["status"] for run in cli.json("flow", "status")} == {"completed", "cancelled"}

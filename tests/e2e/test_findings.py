@@ -94,6 +94,7 @@ def library(line: Pipeline, cli: Cli) -> Path:
     return remote
 
 
+@pytest.mark.torture
 def test_a_commit_of_a_submodule_that_its_remote_does_not_have(line: Pipeline, cli: Cli) -> None:
     remote = library(line, cli)
     line.begin(NO_GATES)

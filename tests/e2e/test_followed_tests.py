@@ -133,6 +133,7 @@ PASSES = "def pytest_sessionfinish(session, exitstatus):\n    session.exitstatus
 IGNORES = "[pytest]\naddopts = --co\n"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(("name", "text"), [("conftest.py", PASSES), ("pytest.ini", IGNORES)])
 def test_what_steers_the_runner_is_an_edited_test(
     cli: Cli, project: Rig, name: str, text: str
@@ -184,6 +185,7 @@ def test_new_tests_may_come_with_what_they_need(cli: Cli) -> None:
     assert line.worker()["merged"] == [task]
 
 
+@pytest.mark.torture
 def test_a_person_can_pass_work_that_changes_what_is_right(cli: Cli) -> None:
     _runner_on_path(cli)
     line = Pipeline(cli)

@@ -89,7 +89,7 @@ def trees(forger: Forger) -> None:
     forger.write(entries + b"TREE" + struct.pack(">I", len(noted)) + noted)
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("form", [(), ("--index-version", "4"), ("--split-index",)])
 @pytest.mark.parametrize("forge", [stats, no_time, trees])
 def test_what_a_forged_index_hides_is_judged_and_merged(

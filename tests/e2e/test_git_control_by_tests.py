@@ -24,7 +24,7 @@ def line(cli: Cli) -> Pipeline:
     return Pipeline(cli)
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("configuration", "when"),
     [

@@ -53,7 +53,7 @@ FAIL = (("task", "fail", "T-1", "--error", "it burns"),)
 RELEASE = ("task", "release", "T-1")
 
 
-@pytest.mark.examples(4)
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("where", ["turn", "session_end"])
 @pytest.mark.parametrize(
     ("deeds", "said", "state"),

@@ -89,6 +89,7 @@ def test_who_lives_and_what_each_does(fleet: Fleet) -> None:
     assert fleet.cli.json("hosts") == []
 
 
+@pytest.mark.torture
 def test_a_drained_host_finishes_and_takes_nothing_new(fleet: Fleet) -> None:
     (fleet.outside / "wait").touch()
     first = fleet.cli.add("first", "--type", "code")
@@ -124,6 +125,7 @@ def test_a_drained_host_leaves_what_others_began(fleet: Fleet) -> None:
     assert fleet.once(TWO)["merged"] == [task]
 
 
+@pytest.mark.torture
 def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     task = fleet.cli.add("train", "--type", "model")
     told = "no running host has what tasks of type model need: gpu, linux"

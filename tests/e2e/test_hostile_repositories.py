@@ -269,6 +269,7 @@ def test_the_trap_works(cli: Cli, place: Place) -> None:
 EVERYTHING = tuple(name for name in ARGUMENTS if name in leaves())
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("hostile", FULLY, ids=named)
 def test_no_command_runs_or_writes_what_it_should_not(
     cli: Cli, place: Place, hostile: Callable[[Place], None]
@@ -285,6 +286,7 @@ def without_controls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "control_checks", lambda: iter(()))
 
 
+@pytest.mark.examples(6)
 @pytest.mark.usefixtures("without_controls")
 @pytest.mark.parametrize("hostile", OTHERS, ids=named)
 def test_the_commands_of_a_day_run_and_write_nothing_of_that(
@@ -301,6 +303,7 @@ def test_every_command_in_every_hostile_repository(
     endure(cli, place, hostile, *EVERYTHING)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("hostile", [shadowed_library, shadowed_packages, start_files], ids=named)
 def test_a_program_imports_nothing_from_the_folder_it_is_started_in(
     cli: Cli, place: Place, hostile: Callable[[Place], None]

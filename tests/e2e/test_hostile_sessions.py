@@ -69,7 +69,7 @@ def test_what_decides_about_a_session_is_not_for_its_agent(cli: Cli) -> None:
     assert rig.file("said").read_text().count("people-only") == len(VERDICTS)
     assert rig.data("session_ended")[-1]["outcome"] == "limit"
     task = cli.task("T-1")
-    assert (task["state"], task["goal"], task["labels"]) == ("ready", "do it", [])
+    assert (task["state"], task["goal"], task["labels"]) == ("needs_continuation", "do it", [])
 
 
 def test_no_event_of_a_verdict_can_be_sent(cli: Cli) -> None:
@@ -112,12 +112,13 @@ def test_the_hooks_that_an_agent_registers_may_not_do_more_than_the_agent(cli: C
     rig.configure(UNPROVEN)
     assert rig.run(iterations=1).said == (5, "limit", "iterations")
     assert rig.trace == ["hook_register done", "4", "4"]
-    assert cli.task("T-1")["state"] == "ready"
+    assert cli.task("T-1")["state"] == "needs_continuation"
 
 
 # Tools
 
 
+@pytest.mark.torture
 def test_an_agent_does_not_meddle_with_the_task_of_another_session(cli: Cli) -> None:
     rig = Rig(cli)
     hold = f"until [ -e {rig.file('go')} ]; do sleep 0.05; done; {PROMISE}"

@@ -184,6 +184,7 @@ def test_only_its_own_host_knows_that_a_process_is_gone(monkeypatch: pytest.Monk
     assert not owner_is_gone("another-boot/1:2:3")
 
 
+@pytest.mark.torture
 def test_a_task_continues_on_another_host_and_is_merged_once(shared: Cli) -> None:
     shop = Workshop(shared)
     shop.configure("hosts: {lease: 1h}\ntask_types: {code: {}}\n")

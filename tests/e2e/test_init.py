@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -292,11 +293,29 @@ def test_git_is_read_and_its_absence_noted(place: Place) -> None:
     (place.root / ".git").mkdir(parents=True)
     (place.root / ".git" / "HEAD").write_text("ref: refs/heads/topic/on-it\n")
     found = place.json("init")["found"]["versionControl"]
+    assert found.pop("problem") == "git does not read the repository"
     assert found == {"system": "git", "root": str(place.root), "branch": "topic/on-it"}
     remote = place.root / ".git" / "refs" / "remotes" / "origin" / "HEAD"
     remote.parent.mkdir(parents=True)
     remote.write_text("ref: refs/remotes/origin/trunk\n")
     assert place.json("init")["found"]["versionControl"]["branch"] == "trunk"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_repository_that_git_does_not_read_has_no_check_mark(place: Place) -> None:
+    place.git()
+    os.chown(place.root / ".git", 12345, 12345)
+    shown = place.ok("init")
+    assert re.search("^  ! versions +git", shown, re.MULTILINE)
+    assert re.search(".*dubious ownership.*; run `git status` there", shown)
+    checks = place.json("doctor")["checks"]
+    (git,) = [each for each in checks if each["name"] == "git"]
+    assert (git["status"], "dubious ownership" in git["message"]) == ("failed", True)
+    shutil.rmtree(place.root / ".git")
+    (place.root / ".git").mkdir()
+    checks = place.json("doctor")["checks"]
+    (git,) = [each for each in checks if each["name"] == "git"]
+    assert git["message"] == "git does not read the repository"
 
 
 def test_a_worktree_has_the_branch_of_its_repository(place: Place) -> None:

@@ -79,6 +79,7 @@ def test_the_command_is_a_comment_where_its_program_is_missing(place: Place, nam
 REAL = [name for name in LAYOUTS if name not in NEED_NETWORK]
 
 
+@pytest.mark.examples(8)
 @pytest.mark.parametrize("name", REAL)
 def test_the_command_really_tests_the_project(place: Place, name: str) -> None:
     layout = LAYOUTS[name]

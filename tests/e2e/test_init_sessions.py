@@ -73,6 +73,7 @@ UNPROVEN = {
 }
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(("does", "reads"), UNPROVEN.values(), ids=UNPROVEN)
 def test_what_is_not_proven_is_not_done_and_the_agent_reads_why(
     place: Place, does: str, reads: tuple[str, ...]
@@ -121,6 +122,7 @@ def test_with_a_live_check_nothing_is_warned_of(place: Place) -> None:
     assert "no check is active" not in place.hookline("run", "Add the total", env=ENV).stderr
 
 
+@pytest.mark.torture
 def test_what_an_interrupted_turn_changed_counts_as_work(place: Place) -> None:
     place.play({"run": "echo 'total = 2' > total.py; sleep 1000"}, DONE)
     process = subprocess.Popen(

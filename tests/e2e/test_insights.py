@@ -118,6 +118,7 @@ def test_everything_is_told_in_one_csv(cli: Cli, line: Pipeline) -> None:
     }
 
 
+@pytest.mark.torture
 def test_pruning_takes_nothing_away(cli: Cli, line: Pipeline) -> None:
     merged(cli, line)
     until = cli.events("task_completed")[-1]["timestamp"]
@@ -126,6 +127,7 @@ def test_pruning_takes_nothing_away(cli: Cli, line: Pipeline) -> None:
     assert {name: rows(cli, name, "--until", until) for name in TABLES} == before
 
 
+@pytest.mark.torture
 def test_the_module_gives_the_same_tables(cli: Cli, line: Pipeline) -> None:
     merged(cli, line)
     with closing(App.open(str(cli.root), environ=cli.env, read_only=True)) as app:

@@ -50,6 +50,7 @@ def test_one_lane_takes_the_tasks_of_every_agent(line: Pipeline, cli: Cli, usual
     assert _who(line, code, docs, plain) == ["ada", "bob", "ada"]
 
 
+@pytest.mark.torture
 def test_lanes_share_the_work_and_take_each_others(line: Pipeline, cli: Cli) -> None:
     line.begin(NO_GATES + TYPES, agents=_agents(line))
     plain = [cli.add("anything"), cli.add("something")]

@@ -17,8 +17,8 @@ NEVER = {"name": "tests_pass", "type": "command", "command": "false"}
 @pytest.mark.parametrize(
     ("turn", "rules", "told"),
     [
-        ("sh lost.sh", [], "2 iterations were made; last: every turn failed: "),
-        ("echo $n", [NEVER], "2 iterations were made; last: 1 of 1 validation rule fails: tests_"),
+        ("sh lost.sh", [], "2 of 2 iterations used; last: every turn failed: "),
+        ("echo $n", [NEVER], "2 of 2 iterations used; last: 1 of 1 validation rule fails: tests_"),
     ],
 )
 def test_a_limit_tells_what_was_last_wrong(
@@ -38,4 +38,4 @@ def test_a_limit_tells_what_was_last_wrong(
 def test_a_limit_alone_is_all_that_is_told(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure()
-    assert rig.run(iterations=2).data["message"] == "2 iterations were made"
+    assert rig.run(iterations=2).data["message"] == "2 of 2 iterations used"

@@ -96,6 +96,7 @@ UNTESTED = {
 }
 
 
+@pytest.mark.torture
 def test_what_nothing_tested_is_called_untested(line: Pipeline, cli: Cli) -> None:
     begin(line, "")
     for name, (configuration, why) in UNTESTED.items():
@@ -116,6 +117,7 @@ def test_what_nothing_tested_is_called_untested(line: Pipeline, cli: Cli) -> Non
     assert len(cli.events("merged_untested")) == len(UNTESTED)
 
 
+@pytest.mark.torture
 def test_a_worker_tells_what_nothing_tested(line: Pipeline, cli: Cli) -> None:
     configuration, why = UNTESTED["none is wanted"]
     begin(line, configuration)

@@ -204,7 +204,7 @@ def test_a_folder_of_the_same_name_is_another_project(
         (f"postgresql://u:{SECRET}@nowhere.invalid/db?project=p", "store-unreachable", "host"),
         (f"postgresql://u:{SECRET}@h:port/db", "bad-input", "postgresql://"),
         (f"postgresql://u:{SECRET}@h@x/db", "bad-input", "postgresql://"),
-        (f"postgresql://u@h/db?nothing={SECRET}", "bad-input", "psql"),
+        (f"postgresql://u@h/db?nothing={SECRET}", "bad-input", "libpq"),
         (f"mysql://u:{SECRET}@h/db", "bad-input", "postgresql://"),
         (f"postgresql://h/db?project=../p&password={SECRET}", "bad-input", "postgresql://"),
     ],
@@ -336,6 +336,32 @@ def test_a_schema_of_another_version(cli: Cli, postgres: PostgresServer) -> None
     for command in (("task", "list"), ("task", "add", "x")):
         error = cli.refused(*command, env=url)[1]
         assert (error["code"], "upgrade" in error["help"]) == ("newer-store", True)
+
+
+@pytest.mark.parametrize("number", [-5, 0, 3])
+def test_a_schema_number_that_is_not_true(cli: Cli, postgres: PostgresServer, number: int) -> None:
+    name = f"forged{abs(number)}"
+    postgres.run(f"CREATE DATABASE {name}")
+    url = {"HOOKLINE_STORE": postgres.url("p", database=name)}
+    cli.json("task", "add", "first", env=url)
+    postgres.run(f"UPDATE hookline.version SET number = {number}", database=name)
+    error = cli.refused("task", "add", "second", env=url)[1]
+    assert (error["code"], "from a backup" in error["help"]) == ("store-corrupt", True)
+    assert f"says that it has schema {number}, which its tables do not have" in error["message"]
+    postgres.run("UPDATE hookline.version SET number = 99", database=name)
+    postgres.run("ALTER TABLE hookline.tasks RENAME COLUMN goal TO aim", database=name)
+    error = cli.refused("task", "add", "second", env=url)[1]
+    assert (error["code"], "from a backup" in error["help"]) == ("store-corrupt", True)
+
+
+def test_a_parameter_of_the_url_that_does_not_exist(cli: Cli, postgres: PostgresServer) -> None:
+    url = f"{postgres.url('p')}&conect_timeout=3"
+    code, error = cli.refused("task", "add", "x", env={"HOOKLINE_STORE": url})
+    assert (code, error["help"]) == (
+        2,
+        "did you mean 'connect_timeout'? libpq's documentation lists them all",
+    )
+    assert "has an unknown parameter 'conect_timeout'" in error["message"]
 
 
 # Outages

@@ -20,7 +20,7 @@ CLAIMS = """printf '{"status": "success", "context": {"head": "%s"}}' "$(git rev
 WAITS = 'cd "$HOOKLINE_PROJECT/.hookline"; test -e go || { touch go; exit 75; }'
 
 
-@pytest.mark.examples(3)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "gates",
     [

@@ -72,6 +72,7 @@ def test_commands_reach_any_stream(project: Cli, encoding: str, env: Mapping[str
     assert "**" in told("report", "--since", "1h", "--markdown")
 
 
+@pytest.mark.examples(1)
 @every_stream
 def test_good_and_bad_marks_differ(project: Cli, encoding: str, env: Mapping[str, str]) -> None:
     checked = said(project, encoding, env, "validate")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from hookline.app import App
+from hookline.queries.telemetry.figures import FigureReader, KeptFigures
 from hookline.surfaces.web.routes import GET, JSON, ROUTES
 from tests.e2e.conftest import Cli, eventually, kill
 from tests.e2e.gate_rig import Repo
@@ -77,9 +80,26 @@ def test_every_address_answers_as_it_is_described(rig: Rig, cli: Cli) -> None:
         facts = page.get('/api/insights/checks/facts?match={"name": "there"}')
         assert facts["total"] == len(facts["rows"])
         assert page.text("/api/insights/gates/csv").startswith("week,type,agent,gate,")
-        assert page.text("/metrics") == cli("metrics").stdout
+        before = page.text("/metrics")
+        assert before == cli("metrics").stdout
+        rig.run(name="again")
+        assert before != page.text("/metrics") == cli("metrics").stdout
         described = {(r.method, r.name) for r in ROUTES if r.method == GET and r.content == JSON}
         assert described - page.answered == set()
+
+
+def test_a_server_reads_for_its_metrics_only_what_was_added(cli: Cli) -> None:
+    cli.add("one")
+    kept = KeptFigures()
+    readers = []
+    for goal in ("two", "three"):
+        cli.add(goal)
+        with closing(App.open(str(cli.root), environ=cli.env, read_only=True)) as app:
+            found = kept.read(app)
+            with app.read() as view:
+                assert found == FigureReader(app.cleaner).read(view)
+        readers.append(kept._reader)
+    assert readers[0] is readers[1]
 
 
 def look_at_iterations(page: Page, run: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import httpx2
 import pytest
 
 from hookline.surfaces.web import stream
-from tests.e2e.conftest import PATIENCE
+from tests.e2e.conftest import PATIENCE, eventually
 from tests.e2e.page_rig import Page
 from tests.e2e.session_rig import PROMISE, Rig
 from tests.postgres_server import PostgresServer, running
@@ -30,6 +31,13 @@ def own(cli: Cli) -> Iterator[PostgresServer]:
         yield server
 
 
+def refuses(page: Page) -> bool:
+    """Whether nobody can connect to it any more."""
+    with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", page.port)):
+        return False
+    return True
+
+
 def test_a_store_that_answers_nothing_holds_up_no_other_request(
     cli: Cli, own: PostgresServer
 ) -> None:
@@ -37,7 +45,7 @@ def test_a_store_that_answers_nothing_holds_up_no_other_request(
     rig.turns(rest=PROMISE)
     rig.configure()
     assert rig.run().code == 0
-    page = Page(cli.start("serve", "--port", "0", "--json"))
+    page, other = (Page(cli.start("serve", "--port", "0", "--json")) for _ in range(2))
     feed = "/api/sessions/R-1/feed"
     page.stream(path=feed).until("beat")
     own.pause()
@@ -47,11 +55,21 @@ def test_a_store_that_answers_nothing_holds_up_no_other_request(
             with suppress(httpx2.TimeoutException):
                 page.http.get(path, headers=bearer, timeout=0.5)
             assert page.http.get("/healthz").text == "ok\n"
+        waiting = other.stream(path="/api/stream")
+        with suppress(httpx2.TimeoutException):
+            other.http.get("/api/tasks", headers=bearer, timeout=0.5)
         page.process.send_signal(signal.SIGTERM)
-        page.process.communicate(timeout=PATIENCE)
+        other.process.send_signal(signal.SIGINT)
+        eventually(lambda: refuses(other), "the end of listening")
+        other.process.send_signal(signal.SIGINT)  # who is told twice does not wait
+        for each in (page, other):
+            _, said = each.process.communicate(timeout=PATIENCE)
+            assert "Traceback" not in said, said
+        waiting.join()
     finally:
         own.pause(signal.SIGCONT)
         page.http.close()
+        other.http.close()
 
 
 def test_the_stream_goes_on_after_a_configuration_that_is_not_trusted(

@@ -8,13 +8,15 @@ import ssl
 import stat
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import httpx2
 import pytest
 
 from hookline.surfaces.web.routes import POST, ROUTES
-from tests.e2e.conftest import PATIENCE, Cli
+from tests.e2e.conftest import PATIENCE, Cli, eventually
 from tests.e2e.gate_rig import Repo
 from tests.e2e.page_payloads import PAYLOADS
 from tests.e2e.page_rig import Page, served
@@ -22,7 +24,6 @@ from tests.inbox import certified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 # What stands for the parts of addresses.
 PARTS = {
@@ -138,6 +139,19 @@ def test_tokens_are_kept_for_the_user_alone_and_can_be_replaced(cli: Cli) -> Non
         assert page.token != first
         assert page.ask("GET", "/api/me", token=first).status_code == 401
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_the_browser_is_not_told_the_token_where_others_see_it(cli: Cli, tmp_path: Path) -> None:
+    cli.add("one")
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$*" > {seen}.new; mv {seen}.new {seen}\n')
+    browser.chmod(0o755)
+    with served(cli, "--open", env={"BROWSER": f"{browser} %s"}) as page:
+        eventually(seen.exists, "the browser")
+        file = Path(unquote(seen.read_text().removeprefix("file://")))
+        assert page.token not in seen.read_text()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert f'content="0; url={page.base}/#token={page.token}"' in file.read_text()
 
 
 # Lured browsers

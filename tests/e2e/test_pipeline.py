@@ -99,6 +99,7 @@ def test_a_task_passes_the_gates_of_its_type(line: Pipeline, cli: Cli) -> None:
 # Conflicts
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(("remote", "driver"), [(True, "scripted"), (False, "command")])
 def test_the_agent_resolves_a_conflict_and_dependents_begin_after_the_merge(
     line: Pipeline, cli: Cli, remote: bool, driver: str
@@ -127,6 +128,7 @@ def test_the_agent_resolves_a_conflict_and_dependents_begin_after_the_merge(
     line.check_quiet()
 
 
+@pytest.mark.torture
 def test_a_gate_that_finds_a_conflict_passes_on_the_second_round(line: Pipeline, cli: Cli) -> None:
     line.begin()
     task = cli.add("a part")
@@ -211,6 +213,7 @@ def test_a_result_that_fails_its_test_is_not_merged_until_it_is_mended(
     line.check_main()
 
 
+@pytest.mark.torture
 def test_an_agent_that_leaves_a_rebase_behind_is_told_to_end_it(line: Pipeline, cli: Cli) -> None:
     line.begin()
     line.turn(

@@ -27,6 +27,7 @@ def line(cli: Cli) -> Pipeline:
 # Gatekeepers
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
@@ -147,6 +148,7 @@ def test_a_person_is_asked_once_about_work_that_a_gate_has_moved(line: Pipeline,
     assert line.merges() == [task]
 
 
+@pytest.mark.torture
 def test_work_that_was_mended_on_its_way_into_main_is_approved_again(
     line: Pipeline, cli: Cli
 ) -> None:

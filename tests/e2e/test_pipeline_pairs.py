@@ -79,6 +79,7 @@ def pairs(cli: Cli) -> Pairs:
     return Pairs(cli)
 
 
+@pytest.mark.torture
 def test_two_workers_on_a_pair(pairs: Pairs) -> None:
     pairs.race(2, 2, 100, remote=True)
     pairs.check()

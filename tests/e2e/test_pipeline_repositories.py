@@ -43,6 +43,7 @@ def test_no_commits(line: Pipeline, cli: Cli) -> None:
     assert (cli.root / "log").exists()
 
 
+@pytest.mark.torture
 def test_a_detached_head(line: Pipeline, cli: Cli) -> None:
     line.begin(remote=False)
     line.git("switch", "--quiet", "--detach")
@@ -54,6 +55,7 @@ def test_a_detached_head(line: Pipeline, cli: Cli) -> None:
     line.check_main()
 
 
+@pytest.mark.torture
 def test_edits_in_the_way_of_a_merge_without_a_remote(line: Pipeline, cli: Cli) -> None:
     line.begin(remote=False)
     cli.put("log", "a thought of mine\n")
@@ -80,6 +82,7 @@ def test_edits_in_the_way_where_the_merge_is_made_at_a_remote(line: Pipeline, cl
     )
 
 
+@pytest.mark.torture
 def test_a_hook_of_git_that_refuses_the_commit(line: Pipeline, cli: Cli) -> None:
     line.begin()
     hook = git_hook(cli.root / ".git", "pre-commit", "echo the moon is full >&2; exit 1")
@@ -139,6 +142,7 @@ def test_submodules(line: Pipeline, cli: Cli) -> None:
     assert line.git("status", "--porcelain") == ""
 
 
+@pytest.mark.torture
 def test_a_shallow_clone(line: Pipeline, cli: Cli, tmp_path: Path) -> None:
     line.begin()
     line.push_aside("other", conflicting=False)

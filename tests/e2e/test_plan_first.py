@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.pipeline_rig import Pipeline
 from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, ended, hook
 
@@ -85,6 +87,7 @@ def test_a_worker_waits_for_nobody(cli: Cli) -> None:
     assert "# Plan first" in plan
 
 
+@pytest.mark.torture
 def test_parts_of_a_plan_are_not_planned_again(cli: Cli) -> None:
     line = Pipeline(cli)
     gates = "gates: {test: none}\n"

@@ -57,6 +57,7 @@ def test_the_parts_are_merged_first_and_one_lane_is_enough(cli: Cli) -> None:
     assert cli.task("T-1")["dependsOn"] == ["T-2", "T-3"]
 
 
+@pytest.mark.torture
 def test_nothing_is_left_to_commit_where_the_parts_did_it_all(cli: Cli) -> None:
     line = _begin(cli, whole="test -e parts/T-2 && test -e parts/T-3")
     line.worker("--agents", "2")
@@ -73,7 +74,7 @@ def test_it_waits_for_a_part_that_fails_and_says_so(cli: Cli) -> None:
     assert "T-1   bot planned: it waits for T-2, T-3" in told.stderr
     assert "waiting for these (T-1)" in told.stdout
     assert line.merges() == ["T-2"]
-    assert "T-1 is created: it waits for T-3" in cli("why", "T-1").stdout
+    assert "T-1 is not ready: it waits for T-3" in cli("why", "T-1").stdout
     assert "T-3" in cli("task", "show", "T-1").stdout
     refused = cli("run", "--resume", "--name", "T-1-bot")
     assert (refused.code, "cannot claim T-1: it waits for T-3" in refused.stderr) == (1, True), (
@@ -109,6 +110,7 @@ def test_a_plan_that_is_shown_is_started_by_a_word(cli: Cli) -> None:
     assert line.merges()[2:] == ["T-1"]
 
 
+@pytest.mark.torture
 def test_a_task_that_was_sent_back_is_not_planned_again(cli: Cli) -> None:
     line = _begin(cli, whole="echo broken >> log")
     line.worker(code=4)

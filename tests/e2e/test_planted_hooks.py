@@ -75,6 +75,7 @@ def test_a_planted_hook_runs_only_once_a_person_has_accepted_it(line: Pipeline, 
     assert ran(line) != []
 
 
+@pytest.mark.torture
 def test_a_hook_of_the_person_runs_again_when_the_planted_one_is_gone(line: Pipeline) -> None:
     hooks = line.cli.root / ".git" / "hooks"
     hooks.mkdir(exist_ok=True)

@@ -322,6 +322,7 @@ def failed_checks(cli: Cli) -> list[dict[str, str]]:
 UNGUARDED = {"guards": {"identical_output": 0, "no_change": 0}}
 
 
+@pytest.mark.torture
 def test_the_store_shrinks_to_little_more_than_its_log(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns(rest="echo working")

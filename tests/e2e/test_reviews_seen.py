@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.pipeline_rig import Pipeline, keepers
 from tests.e2e.report_file import ReportFile
 
@@ -42,6 +44,7 @@ def test_people_see_what_the_reviewer_wants_and_what_the_author_said(cli: Cli) -
     assert first["answer"] == "I wrote it, why ask?"
 
 
+@pytest.mark.torture
 def test_a_merged_result_that_fails_and_a_conflict_are_rows_of_the_gates(cli: Cli) -> None:
     line = Pipeline(cli)
     line.begin(

@@ -169,12 +169,12 @@ def test_a_limit_is_raised_to_go_on(cli: Cli) -> None:
     prepare(cli, go=True, say="not yet\n")
     done = cli("run", "do it", "--name", "one", "--iterations", "2")
     assert done.code == 5
-    assert done.stdout == "limit after 2 iterations: 2 iterations were made\n"
+    assert done.stdout == "limit after 2 iterations: 2 of 2 iterations used\n"
     assert done.stderr.endswith("`hookline run --resume --name one --iterations 4`\n")
     code, error = cli.refused("run", "--resume")
     assert (code, "limit" in error["message"]) == (2, True)
     code, error = cli.refused("run", "--resume", "--iterations", "2")
-    assert (code, error["message"]) == (2, "one has reached its limit: 2 iterations were made")
+    assert (code, error["message"]) == (2, "one has reached its limit: 2 of 2 iterations used")
     again = cli("run", "--resume", "--iterations", "3", "--json")
     assert again.code == 5
     assert last_line(again.stdout)["data"]["iterations"] == 3

@@ -78,6 +78,7 @@ def test_commits_that_lead_to_clean_work_are_looked_through(line: Pipeline, cli:
     assert "the work is one commit now, without them" in cli("gate", "list", task).stdout
 
 
+@pytest.mark.torture
 def test_what_was_pushed_has_to_be_revoked_by_a_person(line: Pipeline, cli: Cli) -> None:
     line.begin(CONFIG % "secrets")
     push = f'if [ "$n" = 1 ]; then {COMMIT}; git push --quiet origin HEAD:refs/heads/mine; fi\n'

@@ -169,6 +169,7 @@ hooks:
 REJECTING = ["plain", "go", "python", "server", "asked", "gatekeeper", "run_tests"]
 
 
+@pytest.mark.torture
 def test_gates_and_what_people_decide_at_them(cli: Cli, address: str) -> None:
     """Gates of every kind fail with all that they know, until a person overrides each."""
     line = Pipeline(cli)

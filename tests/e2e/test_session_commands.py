@@ -73,7 +73,7 @@ hooks: {post_iteration: [{name: look, command: "printf 'a\\\\nb'", pipe_output: 
     cli.put("go", "")
     assert process.wait(timeout=60) == 130
     code, error = cli.refused("run", "--resume", "--iterations", "1")
-    assert (code, error["message"]) == (2, "one has reached its limit: 1 iteration was made")
+    assert (code, error["message"]) == (2, "one has reached its limit: 1 of 1 iterations used")
     found = show(cli)
     assert (found["status"], found["reason"]) == ("stopped", "a person stopped it")
     assert [each["decision"] for each in found["history"]] == ["continue"]
@@ -126,6 +126,7 @@ def test_pause_and_go_on(cli: Cli) -> None:
     assert stderr.endswith("one is paused\nresume it with `hookline run --resume --name one`\n")
     assert not (cli.root / "bye").exists()
     assert show(cli)["status"] == "paused"
+    assert cli.json("flow", "status", "R-1")["reason"] == "waits for you to resume it"
     assert cli("attention").code == 0
     cli.put("say", PROMISE)
     done = cli("session", "resume", "one", "--json")
@@ -242,12 +243,14 @@ def test_a_limit_and_a_killed_process_wait_for_a_person(cli: Cli) -> None:
     items = {item["id"]: item for item in cli("attention", "--json").json}
     assert items.keys() == {"spent", "one"}
     assert items["spent"]["command"] == "hookline run --resume --name spent --iterations 2"
-    assert items["spent"]["message"] == "It reached a limit: 1 iteration was made."
+    assert items["spent"]["message"] == "It reached a limit: 1 of 1 iterations used."
     assert items["one"]["message"] == "Its process is gone."
     newest, oldest = cli("session", "list").stdout.splitlines()
     age = r"bot  [0-9.]+s ago  do it"
     assert re.fullmatch(rf"one    killed  R-2  iteration 1  {age}", newest)
-    assert re.fullmatch(rf"spent  limit   R-1  iteration 1  {age}  \(1 iteration.*\)", oldest)
+    assert re.fullmatch(
+        rf"spent  limit   R-1  iteration 1  {age}  \(1 of 1 iterations used\)", oldest
+    )
 
 
 # The report
@@ -317,7 +320,7 @@ hooks:
     (skipped, *_) = page.calls("skipped")
     assert (skipped["status"], skipped["condition"]) == ("skipped", "iteration > 5")
     for expected in (
-        "2 iterations were made",
+        "2 of 2 iterations used",
         "a program was not found",
         "red",
         "a smaller step",

@@ -43,6 +43,7 @@ def test_two_hundred_kills(rig: SessionRig) -> None:
     examine(rig, rig.kill_often(200))
 
 
+@pytest.mark.torture
 def test_a_few_interrupts(rig: SessionRig) -> None:
     examine(rig, rig.interrupt_often(4))
 

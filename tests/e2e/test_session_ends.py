@@ -188,7 +188,7 @@ def test_a_resumed_session_goes_on_where_it_was(cli: Cli) -> None:
     )
     rig.turns("echo one", "echo two", f"{PROMISE}")
     assert rig.run(iterations=2).code == 5
-    assert cli.task("T-1")["state"] == "ready"
+    assert cli.task("T-1")["state"] == "needs_continuation"
     ended = rig.resume("--iterations", "5")
     assert ended.said[:2] == (0, "completed")
     assert ended.data["iterations"] == 3
@@ -223,6 +223,7 @@ def test_killed_in_a_turn_it_recovers_and_goes_on_without_session_start_or_end(c
     assert "the agent was interrupted" in recovery.text
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("last", "said"),
     [(f"touch done; {PROMISE}", (0, "completed")), ("exit 3", (5, "limit", "failures"))],

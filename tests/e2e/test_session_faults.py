@@ -185,6 +185,7 @@ def test_an_agent_whose_script_cannot_be_read_is_refused(cli: Cli) -> None:
 # Hooks
 
 
+@pytest.mark.torture
 def test_hooks_that_hang_die_or_flood_cost_the_session_nothing(cli: Cli) -> None:
     rig = Rig(cli)
     pids = rig.file("pids")
@@ -214,6 +215,7 @@ def test_hooks_that_hang_die_or_flood_cost_the_session_nothing(cli: Cli) -> None
 # The store
 
 
+@pytest.mark.torture
 @pytest.mark.embedded
 def test_a_locked_database_is_waited_for(cli: Cli) -> None:
     rig = Rig(cli)
@@ -253,6 +255,7 @@ def full_disk(cli: Cli, *words: str, room: int) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.examples(1)
 @pytest.mark.embedded
 @pytest.mark.parametrize("room", [8_000, 120_000])
 def test_a_full_disk_ends_the_process_with_an_error_and_loses_nothing(cli: Cli, room: int) -> None:
@@ -413,6 +416,7 @@ def rests(cli: Cli, pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("offset", [YEAR, -YEAR], ids=["ahead", "back"])
 def test_a_clock_that_jumps_while_the_model_is_waited_for(cli: Cli, offset: int) -> None:
     rig = Rig(cli)
@@ -434,6 +438,7 @@ def await_heartbeat(cli: Cli) -> None:
     eventually(lambda: cli.rows(lease) != before, "a heartbeat")
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "clock", [python_clock, pytest.param(library_clock, marks=pytest.mark.torture)]
 )

@@ -134,7 +134,7 @@ def test_a_delivery_that_fails_in_the_last_iteration_ends_at_the_limit(cli: Cli)
     rig.configure(HELD)
     assert rig.run(iterations=1).said == (5, "limit", "iterations")
     assert len(rig.prompts()) == 2
-    assert cli.task("T-1")["state"] == "ready"
+    assert cli.task("T-1")["state"] == "needs_continuation"
     assert rig.resume("--iterations", "3").said[:2] == (0, "completed")
     assert "HELD 1" in rig.prompts()[2].text
 

@@ -149,6 +149,7 @@ def test_a_model_that_takes_no_more_is_waited_for_and_is_no_failure(cli: Cli, ki
     assert wait["reason"] == {"usage_limit": "usage limit", "overloaded": "model overloaded"}[kind]
 
 
+@pytest.mark.torture
 def test_a_session_that_waits_for_a_model_goes_on_after_a_kill(cli: Cli) -> None:
     rig = Rig(cli)
     until = time.time() + 4

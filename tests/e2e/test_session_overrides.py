@@ -69,6 +69,7 @@ def test_an_empty_list_of_an_agent_silences_a_point(cli: Cli) -> None:
     assert len(cli.events("task_completed")) == 1
 
 
+@pytest.mark.torture
 def test_each_session_that_hears_of_a_task_hears_the_hooks_of_its_own_agent(cli: Cli) -> None:
     rig = Rig(cli)
     agents = {

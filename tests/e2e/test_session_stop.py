@@ -242,7 +242,7 @@ def test_an_agent_does_not_get_past_evidence(cli: Cli, turn: str) -> None:
     rig.turns(rest=turn)
     evidence(rig)
     assert rig.run().said == (5, "limit", "iterations")
-    assert cli.task("T-1")["state"] == "ready"
+    assert cli.task("T-1")["state"] == "needs_continuation"
 
 
 def test_evidence_completes_what_is_proven_and_keeps_the_receipt(cli: Cli) -> None:

@@ -37,7 +37,7 @@ def test_no_tool_leads_past_evidence(cli: Cli, wanted: list[tuple[str, dict[str,
     rig.repository()
     assert rig.run(iterations=1).said == (5, "limit", "iterations")
     assert len(rig.trace) == len(wanted)
-    assert cli.task("T-1")["state"] == "ready"
+    assert cli.task("T-1")["state"] == "needs_continuation"
 
 
 def test_a_session_is_completed_by_its_tool(cli: Cli) -> None:

@@ -219,6 +219,7 @@ def test_priority_posts_the_highest_first(cli: Cli) -> None:
     assert answers[0] == executed("all/p2", priority=True)
 
 
+@pytest.mark.torture
 def test_rate_limited_waits_between_two(cli: Cli) -> None:
     use(cli, [0, 0], "rate-limited.sh")
     answers = run(cli, "rate-limited.sh")

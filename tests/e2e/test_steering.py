@@ -280,6 +280,7 @@ echo '{"action": "custom"}'
 # Scheduling
 
 
+@pytest.mark.torture
 def test_a_schedule_is_kept_over_a_kill_and_honoured(cli: Cli) -> None:
     moment = datetime.now(UTC) + timedelta(seconds=6)
     answer = {"action": "schedule", "executeAt": moment.isoformat(), "tasks": ["both/a"]}

@@ -100,6 +100,7 @@ def test_a_turn_goes_on_while_the_server_is_away(
     assert {each["status"] for each in of_store} == {"ok"}
 
 
+@pytest.mark.torture
 def test_a_longer_outage_ends_the_turn_and_says_so(cli: Cli, own: PostgresServer) -> None:
     held = Held(cli, own, wait=1)
     agent = int((held.box / "began").read_text())
@@ -135,6 +136,7 @@ def test_a_person_ends_the_wait_at_once(cli: Cli, own: PostgresServer, way: sign
     assert held.rig.resume().data["outcome"] == "completed"
 
 
+@pytest.mark.torture
 def test_a_person_ends_a_worker_that_waits(cli: Cli, own: PostgresServer) -> None:
     cli.env["HOOKLINE_STORE"] = f"{own.url('p')}&wait={100 * PATIENCE}"
     line = Pipeline(cli)

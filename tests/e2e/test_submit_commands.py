@@ -255,6 +255,20 @@ def test_an_interrupted_submission_goes_on_where_it_was(
     assert repo.runs() == [("submit", "completed"), ("merge", "completed")]
 
 
+def test_a_submission_that_a_person_stopped_stays_so_whatever_the_reason_says(
+    repo: Repo, cli: Cli
+) -> None:
+    repo.begin(f"hooks: {{before_submit: [{{human: Good?}}]}}\n{MENDER}")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli("submit", task).code == 4
+    assert cli.json("flow", "status", "R-1")["reason"] == "waits for its gates"
+    cli.json("flow", "stop", "R-1", "--reason", "interrupted: by me")
+    assert cli("work", "--once").code == 4
+    run = cli.json("flow", "status", "R-1")
+    assert (run["status"], run["reason"]) == ("parked", "interrupted: by me")
+
+
 def test_what_a_killed_submission_leaves_is_shown_and_its_verdicts_are_told_again(
     repo: Repo, cli: Cli
 ) -> None:

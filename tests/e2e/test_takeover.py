@@ -51,6 +51,7 @@ def told_of_move(clones: Clones, run: str = "R-1") -> list[bool]:
     return [MOVED in prompt.text for prompt in clones.rig.prompts(run)]
 
 
+@pytest.mark.torture
 def test_a_session_goes_on_in_another_clone(clones: Clones) -> None:
     first, second, rig = clones.first, clones.second, clones.rig
     seen = rig.file("seen")
@@ -97,6 +98,7 @@ def test_a_first_turn_that_was_cut_is_made_again(clones: Clones) -> None:
     assert clones.repo.merged() == ["two"]
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("before", ["a clone that is gone", "its own"])
 def test_work_that_was_begun_without_a_copy_goes_on_elsewhere(clones: Clones, before: str) -> None:
     """Whoever began it first had died before a copy was noted, and the next one does as well."""
@@ -120,6 +122,7 @@ def test_work_that_was_begun_without_a_copy_goes_on_elsewhere(clones: Clones, be
     assert clones.repo.merged() == ["two"]
 
 
+@pytest.mark.torture
 def test_work_comes_back_to_the_clone_that_lost_it(clones: Clones) -> None:
     first, second, rig = clones.first, clones.second, clones.rig
     rig.turns(
@@ -173,6 +176,7 @@ def test_a_clone_that_comes_back_late_takes_nothing_from_one_that_has_begun(
     quick.close()
 
 
+@pytest.mark.torture
 def test_a_conversation_is_left_to_its_clone(clones: Clones) -> None:
     rig = clones.rig
     asked = rig.file("asked")
@@ -224,6 +228,7 @@ def test_what_was_pushed_can_be_replaced_by_another_clone(clones: Clones) -> Non
     assert clones.repo.merged() == ["one", "other"]
 
 
+@pytest.mark.torture
 def test_work_that_was_pushed_into_the_base_is_merged_once(clones: Clones) -> None:
     """The first clone is killed when the remote has the merge, and before that is recorded."""
     clones.rig.turns(f"echo one > one; {PROMISE}")
@@ -272,6 +277,7 @@ def test_without_copies_the_work_begins_again(clones: Clones) -> None:
     assert clones.first.rows(COPIES) == [(0,)]
 
 
+@pytest.mark.torture
 def test_with_the_task_its_copy_is_gone_and_no_folder_is_in_the_log(clones: Clones) -> None:
     clones.rig.turns(f"echo one > one; {CONTINUE}", f"echo two > two; {PROMISE}")
     clones.begin()

@@ -63,7 +63,7 @@ def test_a_gatekeeper_is_not_asked_once_the_budget_is_spent(line: Pipeline, cli:
     task = cli.add("a part")
     ended = line.worker(code=4)
     assert (ledger(line), ended["waiting"]) == (["bot"], [task])
-    said = f"budget of {task} is spent: $1.00 of $0.50 were spent"
+    said = f"budget of {task} is spent: $1.00 of $0.50 spent"
     assert said in ended["why"][task]
     waits(line, task, said, f"hookline submit {task} --usd 2.00")
     # Another worker changes nothing, and pays nothing.
@@ -81,12 +81,13 @@ def test_a_fix_is_not_begun_once_the_budget_is_spent(line: Pipeline, cli: Cli) -
     task = cli.add("a part")
     line.worker(code=4)
     assert ledger(line) == ["bot", "qa"]
-    said = f"budget of {task} is spent: 20 of 15 tokens were used"
+    said = f"budget of {task} is spent: 20 of 15 tokens used"
     waits(line, task, said, f"hookline submit {task} --tokens 40")
     assert cli("submit", task, "--tokens", "40").code == 0  # no attempt was used up
     assert ledger(line) == ["bot", "qa", "bot", "qa"]
 
 
+@pytest.mark.torture
 def test_an_agent_hook_at_a_gate_is_not_asked_either(line: Pipeline, cli: Cli) -> None:
     asks = "hooks: {before_merge: [{agent: qa, prompt: 'Is it good?'}], before_submit: []}\n"
     budget = asks + "session: {budget: {usd: 1}}\n"
@@ -94,7 +95,7 @@ def test_an_agent_hook_at_a_gate_is_not_asked_either(line: Pipeline, cli: Cli) -
     task = cli.add("a part")
     line.worker(code=4)
     assert ledger(line) == ["bot"]
-    said = f"budget of {task} is spent: $1.00 of $1.00 were spent"
+    said = f"budget of {task} is spent: $1.00 of $1.00 spent"
     waits(line, task, said, f"hookline merge {task} --usd 2.00")
     assert cli("merge", task, "--usd", "2").code == 0
     assert ledger(line) == ["bot", "qa"]
@@ -109,7 +110,7 @@ def test_a_session_that_continues_counts_what_others_cost(line: Pipeline, cli: C
     assert cli.task(task)["state"] == "needs_continuation"
     assert cli("run", "--task", task).code == 5
     assert ledger(line) == ["bot", "qa"]
-    assert "$2.00 of $2.00 were spent" in cli("attention").stdout
+    assert "$2.00 of $2.00 spent" in cli("attention").stdout
 
 
 def test_the_money_of_a_worker_is_a_ceiling(line: Pipeline, cli: Cli) -> None:

@@ -129,6 +129,7 @@ def test_a_run_that_is_cancelled_ends_its_workflow(
     stopped(worker)
 
 
+@pytest.mark.torture
 def test_a_workflow_that_is_cancelled_cancels_its_run(
     served: Cli, temporal_server: TemporalServer, queue: str
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_missing_namespace_is_named(cli: Cli, temporal_server: TemporalServer)
     assert status(cli) == "running"
 
 
+@pytest.mark.torture
 def test_missing_search_attributes_are_named(cli: Cli, tmp_path: Path) -> None:
     with temporal(tmp_path / "bare", bare=True) as server:
         configure(cli, server.address)
@@ -245,6 +247,7 @@ def test_whoever_may_not_use_the_server_is_told(cli: Cli) -> None:
     assert status(cli) == "running"
 
 
+@pytest.mark.torture
 def test_two_projects_do_not_share_a_task_queue(
     cli: Cli, tmp_path: Path, temporal_server: TemporalServer
 ) -> None:

@@ -60,6 +60,7 @@ def hail(process: subprocess.Popen[str], *numbers: signal.Signals) -> None:
 # ^C once
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("point", ["session_start", "pre_iteration"])
 @pytest.mark.parametrize("plan", [False, True])
 def test_a_stop_before_the_turn_starts_none(cli: Cli, point: str, plan: bool) -> None:

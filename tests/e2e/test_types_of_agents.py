@@ -206,7 +206,7 @@ work
 """
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("disguise", DISGUISES)
 def test_an_agent_that_drops_its_variables_is_known(cli: Cli, disguise: str) -> None:
     line = Pipeline(cli)

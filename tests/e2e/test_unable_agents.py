@@ -178,6 +178,7 @@ def test_a_delivery_that_cannot_be_made_ends_it_after_its_iteration(rig: Rig) ->
 # Workers
 
 
+@pytest.mark.torture
 def test_a_worker_gives_the_task_back_and_goes_on_with_other_agents(
     line: Pipeline, cli: Cli
 ) -> None:

@@ -216,7 +216,7 @@ echo x > other
 """
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("act", "gate", "file"),
     [
@@ -461,6 +461,7 @@ VERDICTS = {
 }
 
 
+@pytest.mark.torture
 def test_words_of_a_gatekeeper_that_are_no_approval(line: Gated, cli: Cli) -> None:
     asked = line.box / "asked"
     agents = keepers(line, qa=f"touch {asked}; cat {line.box}/said")

@@ -60,7 +60,7 @@ def test_a_gate_is_told_in_place_of_the_limit_before_it(line: Pipeline, cli: Cli
     (session,) = items(cli).values()
     assert (session["kind"], session["message"]) == (
         "session",
-        "It reached a limit: 1 iteration was made.",
+        "It reached a limit: 1 of 1 iterations used.",
     )
     raised = "hookline run --resume --name T-1-bot --iterations 2"
     assert session["command"] == cli.json("why", task)["next"] == raised

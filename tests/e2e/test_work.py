@@ -100,6 +100,7 @@ def of(records: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 # What it does
 
 
+@pytest.mark.torture
 def test_dependent_tasks_become_merged_code(shop: Workshop) -> None:
     shop.configure()
     remote = shop.outside / "remote.git"
@@ -345,6 +346,7 @@ def test_what_a_killed_worker_left_is_finished_by_the_next(shop: Workshop) -> No
     assert shop.merges() == ["first", "second"]
 
 
+@pytest.mark.torture
 def test_two_workers_share_the_tasks(shop: Workshop) -> None:
     shop.configure()
     root = shop.cli.add("root")
@@ -411,3 +413,22 @@ def test_who_looks_seldom_reads_what_happened_in_its_order(shop: Workshop) -> No
     gates = [each.data.status for each in told if isinstance(each.data, GateSpoke)]
     assert gates[:2] == ["failure", "success"]
     assert [each.type for each in told][:3] == ["gate", "remediation", "gate"]
+
+
+# What a session without a worktree left
+
+
+def test_a_task_whose_session_reached_its_limit_waits_for_a_person(shop: Workshop) -> None:
+    """Its agent has not proven anything, so no other one begins without it."""
+    shop.configure("session: {iterations: 1}\n")
+    (shop.outside / "say").write_text("not yet\n")
+    task = shop.cli.add("one")
+    assert shop.cli("run", "--task", task, "--name", "first").code == 5
+    (shop.outside / "say").write_text(PROMISE)
+    _, summary = shop.work(code=4)
+    assert (summary["begun"], shop.merges()) == (0, [])
+    assert shop.state(task) == "needs_continuation"
+    (waits,) = shop.cli("attention", "--json").json
+    assert waits["command"] == "hookline run --resume --name first --iterations 2"
+    assert shop.cli("run", "--resume", "--name", "first", "--iterations", "2").code == 0
+    assert shop.state(task) == "completed"

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.conftest import eventually, freeze, kill
 from tests.e2e.test_work import Workshop, of, shop
 
@@ -134,6 +136,7 @@ def test_a_session_carries_its_process_from_the_start(shop: Workshop) -> None:
     assert shop.state("T-1") == "completed"
 
 
+@pytest.mark.torture
 def test_lanes_share_work_evenly(shop: Workshop) -> None:
     shop.configure(agents=BOTH)
     shop.cli.add("1")
@@ -144,6 +147,7 @@ def test_lanes_share_work_evenly(shop: Workshop) -> None:
     assert [each["agent"] for each in of(records, "task_begun")] == ["ada", "bob", "ada", "bob"]
 
 
+@pytest.mark.torture
 def test_the_last_line_names_what_is_left_behind(shop: Workshop) -> None:
     types = "task_types:\n  docs: {agents: {implementer: [bob]}}\n  code: {}\n"
     gate = "hooks:\n  before_submit: [{name: no, command: '[ $HOOKLINE_TASK_ID != T-1 ]'}]\n"

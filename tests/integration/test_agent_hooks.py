@@ -315,6 +315,7 @@ def test_an_agent_that_is_not_there_is_a_failure(project: Asking) -> None:
     assert answer["status"] == "failure"
 
 
+@pytest.mark.examples(2)
 @every_rule
 def test_an_agent_that_hangs_is_killed_with_all_it_started(project: Asking, rule: str) -> None:
     line = "sleep 300 & echo $! > child; echo half; wait"

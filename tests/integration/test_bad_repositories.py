@@ -253,6 +253,44 @@ def test_a_submodule_that_cannot_be_had_is_a_notice(nested: Place) -> None:
     assert "submodules could not be updated" in made.notices[0]
 
 
+def test_nothing_is_fetched_from_an_address_that_only_the_work_names(nested: Place) -> None:
+    """Whoever takes the work over, or judges it, has rights that its agent may not have."""
+    secret = nested.folder / "secret"
+    nested.git("clone", "--quiet", str(nested.folder / "library"), str(secret))
+    nested.commit("code", "secret\n", at=secret)
+    made = do(nested.repository().worktrees.open("T-1"))
+    lib = Path(made.path, "lib")
+    nested.git("fetch", "--quiet", str(secret), at=lib)
+    nested.git("checkout", "--quiet", "FETCH_HEAD", at=lib)
+    nested.git("config", "--file", ".gitmodules", "submodule.lib.url", str(secret), at=made.path)
+    nested.git("commit", "--quiet", "--all", "--message", "Read it", at=made.path)
+    nested.git("worktree", "remove", "--force", made.path)
+    nested.git("config", "--unset", "submodule.lib.url")
+    made = do(nested.repository().worktrees.open("T-1"))
+    assert made.notices == (
+        "the submodule lib is not fetched: the base does not have it, or from another address",
+    )
+    assert list(Path(made.path, "lib").iterdir()) == []
+    found = do(nested.repository().findings.committed(made.folder, "main", 0))
+    assert [(each.kind, each.path) for each in found] == [("new-submodule", "lib")]
+
+
+def test_submodules_of_a_commit_that_the_base_does_not_have_are_not_fetched(nested: Place) -> None:
+    library, inner = nested.folder / "library", nested.folder / "inner"
+    nested.git("clone", "--quiet", str(library), str(inner))
+    nested.git("submodule", "--quiet", "add", str(inner), "inner", at=library)
+    nested.git("commit", "--quiet", "--message", "Use more", at=library)
+    made = do(nested.repository().worktrees.open("T-1"))
+    nested.git("pull", "--quiet", "origin", "HEAD", at=Path(made.path, "lib"))
+    nested.git("commit", "--quiet", "--all", "--message", "Use the newest", at=made.path)
+    nested.git("worktree", "remove", "--force", made.path)
+    made = do(nested.repository().worktrees.open("T-1"))
+    lib = Path(made.path, "lib")
+    assert made.notices == ()
+    assert (lib / ".gitmodules").exists()
+    assert list((lib / "inner").iterdir()) == []
+
+
 def test_a_lock_file_that_is_not_ours_is_named_and_stays(place: Place) -> None:
     made = do(place.repository().worktrees.open("T-1"))
     place.write("work", "x", at=made.path)

@@ -86,6 +86,7 @@ def of_type(found: Recorded, *types: str) -> list[Event]:
     return [event for event in found.events if event.type in types]
 
 
+@pytest.mark.torture
 def test_the_copies_are_as_sound_as_what_they_are_copies_of(recorded: Recorded) -> None:
     sessions = of_type(recorded, "session_started")
     assert len(sessions) == SESSIONS * (COPIES + 1)

@@ -18,6 +18,7 @@ def make(rule: str, line: str, **options: Any) -> Hook:
     return Hook(name="h", points=(point,), kind="command", target=line, pipe_output=True, **options)
 
 
+@pytest.mark.examples(2)
 @every_rule
 def test_a_hook_that_hangs_is_stopped_and_is_what_the_rule_makes_of_a_failure(
     tmp_path: Path, rule: str

@@ -63,7 +63,7 @@ def test_hooks_of_git_have_no_say_in_what_is_merged(alone: Place, method: str) -
     assert alone.git("show", "-s", "--format=%s", prepared.sha) == told
 
     async def tested() -> list[str]:
-        async with repository.scratch(prepared.sha) as path:
+        async with repository.scratch(prepared.sha, prepared.base_head) as path:
             return sorted(each.name for each in Path(path).iterdir())
 
     assert do(tested()) == [".git", "other", "readme", "work"]

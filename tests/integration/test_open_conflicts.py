@@ -117,6 +117,7 @@ def test_work_that_only_its_commits_keep_from_the_base_needs_nobody(place: Place
     assert place.git("log", "-1", "--format=%B", at=made.path) == "mine\n\none"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_lines_that_look_like_markers_count_only_beyond_those_of_the_sides(
     place: Place, ends: str

@@ -191,7 +191,7 @@ folder = os.path.join(root, ".hookline")
 repository = GitRepository(LocalProcesses(os.path.join(folder, "blobs")), root, folder, os.environ)
 
 async def hold():
-    async with repository.scratch("main") as path:
+    async with repository.scratch("main", "main") as path:
         print(path, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
 

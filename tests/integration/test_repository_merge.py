@@ -34,6 +34,7 @@ def merge(place: Place, method: Any = "merge", head: str = HEAD) -> Any:
     return do(place.repository().merges.merge(head, "main", "Merge T-1", method))
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(("method", "parents"), [("merge", 2), ("squash", 1), ("rebase", 1)])
 def test_work_is_merged_once_however_often_it_is_asked_for(
     place: Place, method: Any, parents: int
@@ -51,6 +52,7 @@ def test_work_is_merged_once_however_often_it_is_asked_for(
     assert place.on_main("later") == "x"
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_the_whole_way_again_after_a_crash_finds_the_same_merge(place: Place, method: Any) -> None:
     path = worked(place)
@@ -135,7 +137,7 @@ def test_the_result_is_tested_before_it_lands(place: Place) -> None:
     assert place.main() == before
 
     async def look() -> tuple[str, list[str]]:
-        async with repository.scratch(prepared.sha) as path:
+        async with repository.scratch(prepared.sha, prepared.base_head) as path:
             return path, sorted(each.name for each in Path(path).iterdir())
 
     path, names = do(look())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING, Literal
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -31,28 +33,56 @@ ARGUMENTS = (
 PATIENCE = 100
 
 
+class LateBrowser:
+    """A browser that starts when the first profile is asked for.
+
+    While Playwright is there this process has its event loop, so commands need processes of their
+    own, which cost fifty times as much.
+    """
+
+    def __init__(self, open: ExitStack) -> None:
+        self._open = open
+        self._started: Browser | None = None
+
+    def new_context(self, **options: Any) -> BrowserContext:
+        """A profile of its own; closed with the browser."""
+        if self._started is None:
+            from playwright.sync_api import sync_playwright  # it is loaded where it is needed only
+
+            playwright = self._open.enter_context(sync_playwright())
+            self._started = playwright.chromium.launch(
+                executable_path=CHROMIUM, args=list(ARGUMENTS)
+            )
+            self._open.callback(self._started.close)
+        return self._started.new_context(**options)
+
+
 # Not for a session: while Playwright is there, no test of this process can have an event loop.
 @pytest.fixture
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator[LateBrowser]:
     if CHROMIUM is None:
         if os.environ.get("HOOKLINE_NEED_CHROMIUM") == "1":
             pytest.fail("there is no chromium, and HOOKLINE_NEED_CHROMIUM=1")
         pytest.skip("there is no chromium: the page is not looked at")
-    from playwright.sync_api import sync_playwright  # it is loaded where there is a browser only
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield browser
-        browser.close()
+    with ExitStack() as open:
+        yield LateBrowser(open)
 
 
 class OtherCli(Cli):
-    """Commands in processes of their own: Playwright has an event loop in this one."""
+    """Commands in processes of their own once Playwright has an event loop in this one."""
 
     def __call__(
         self, *args: str | bytes, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Result:
-        return self.process(*args, env=env, stdin=stdin)
+        command = self.process if _has_loop() else super().__call__
+        return command(*args, env=env, stdin=stdin)
+
+
+def _has_loop() -> bool:
+    try:
+        return asyncio.get_running_loop().is_running()
+    except RuntimeError:
+        return False
 
 
 @pytest.fixture
@@ -141,23 +171,20 @@ class Tab:
 class Window:
     """What opens tabs: a browser with an empty profile."""
 
-    def __init__(self, browser: Browser) -> None:
+    def __init__(self, browser: LateBrowser) -> None:
         self._browser = browser
         self.tabs: list[Tab] = []
-        self.contexts: list[BrowserContext] = []
 
     def context(
         self, width: int = 1280, height: int = 800, scheme: Literal["light", "dark"] = "light"
     ) -> BrowserContext:
         """A profile of its own, with a window of a size."""
-        made = self._browser.new_context(
+        return self._browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,
             timezone_id="Europe/Berlin",
             locale="en-GB",
         )
-        self.contexts.append(made)
-        return made
 
     def tab(self, server: Server, context: BrowserContext | None = None) -> Tab:
         """A page in that profile, or in one of its own."""
@@ -167,10 +194,8 @@ class Window:
 
 
 @pytest.fixture
-def window(browser: Browser) -> Iterator[Window]:
+def window(browser: LateBrowser) -> Iterator[Window]:
     made = Window(browser)
     yield made
     for tab in made.tabs:
         tab.check()
-    for context in made.contexts:
-        context.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.conftest import eventually
 from tests.e2e.gate_rig import Repo
 from tests.page.conftest import Server
@@ -138,6 +140,7 @@ def test_a_viewer_is_offered_nothing_that_is_refused(cli: Cli, window: Window) -
     assert page.get_by_role("option", name="Start a session").count() == 0
 
 
+@pytest.mark.torture
 def test_a_person_answers_a_breakpoint(cli: Cli, window: Window) -> None:
     Shop(cli)
     cli("flow", "start", "ship")
@@ -190,6 +193,7 @@ def test_a_click_resumes_a_session_that_reached_its_limit(cli: Cli, window: Wind
     assert [event["data"]["iterations"] for event in cli.events("session_ended")] == [1, 2]
 
 
+@pytest.mark.torture
 def test_a_person_adds_changes_and_orders_tasks(cli: Cli, window: Window) -> None:
     Shop(cli)
     page = window.tab(Server(cli)).open("/tasks")

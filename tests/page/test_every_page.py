@@ -42,8 +42,8 @@ ROUTES = {
     "/insights/gates": "The statement that yields the table",
 }
 SIZES: list[tuple[int, int, Literal["light", "dark"]]] = [
-    (1280, 800, "light"),
     (390, 844, "dark"),
+    (1280, 800, "light"),
 ]
 
 
@@ -67,21 +67,28 @@ def objections(page: Page) -> list[Any]:
     ]
 
 
-def test_every_page_has_its_data(cli: Cli, night: Night, window: Window) -> None:
+@pytest.mark.examples(1)
+@pytest.mark.parametrize(("width", "height", "scheme"), SIZES)
+def test_every_page_has_its_data(
+    cli: Cli,
+    night: Night,
+    window: Window,
+    width: int,
+    height: int,
+    scheme: Literal["light", "dark"],
+) -> None:
     assert len(cli.json("session", "list")) == 12
-    server = Server(cli)
-    for width, height, scheme in SIZES:
-        tab = window.tab(server, window.context(width, height, scheme))
-        page = tab.open()
-        for route, text in ROUTES.items():
-            tab.go(route)
-            page.get_by_text(text).first.wait_for(state="attached")
-            wide = page.evaluate("() => document.documentElement.scrollWidth")
-            assert wide <= width, route
-            assert objections(page) == [], (route, width)
+    tab = window.tab(Server(cli), window.context(width, height, scheme))
+    page = tab.open()
+    for route, text in ROUTES.items():
+        tab.go(route)
+        page.get_by_text(text).first.wait_for(state="attached")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, route
+        assert objections(page) == [], route
     night.go()
 
 
+@pytest.mark.torture
 def test_the_keyboard_leads_everywhere(cli: Cli, night: Night, window: Window) -> None:
     page = window.tab(Server(cli)).open("/sessions")
     page.get_by_text("shipping-costs").wait_for()
@@ -116,6 +123,7 @@ PRESSES = """async key => {
 }"""
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("key", [{"key": "/"}, {"key": "k", "ctrlKey": True}])
 def test_a_word_can_be_typed_right_after_its_key(
     cli: Cli, window: Window, key: dict[str, Any]

@@ -15,9 +15,10 @@ from tests.page.test_hostile_texts import PAYLOADS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.e2e.conftest import Cli
+    from tests.page.conftest import LateBrowser
 
 # What a report is about, and what has to be in it.
 REPORTS = {
@@ -30,7 +31,7 @@ REPORTS = {
 class Opened:
     """Reports in a browser, with all that was said on the console and asked of the network."""
 
-    def __init__(self, browser: Browser) -> None:
+    def __init__(self, browser: LateBrowser) -> None:
         self._browser = browser
         self.problems: list[str] = []
 
@@ -50,29 +51,32 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Browser) -> Opened:
+def opened(browser: LateBrowser) -> Opened:
     return Opened(browser)
 
 
 def made(cli: Cli, *words: str) -> Path:
     """The file of a report."""
-    assert cli("report", *words, "--html", "report.html").code == 0
-    return cli.root / "report.html"
+    name = f"report-{words[-1]}.html"
+    assert cli("report", *words, "--html", name).code == 0
+    return cli.root / name
 
 
-def test_each_report_is_whole_and_alone(cli: Cli, opened: Opened) -> None:
+@pytest.mark.examples(1)
+@pytest.mark.parametrize("size", [each[:2] for each in SIZES])
+def test_each_report_is_whole_and_alone(cli: Cli, opened: Opened, size: tuple[int, int]) -> None:
     Night(cli).pass_by()
+    files = {words: made(cli, *words) for words in REPORTS}
     for words, expected in REPORTS.items():
-        file = made(cli, *words)
-        for width, height, _ in SIZES:
-            page = opened.open(file, (width, height))
-            for text in expected:
-                page.get_by_text(text).first.wait_for(state="attached")
-            assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-            assert opened.problems == []
-            assert objections(page) == [], (words, width)
+        page = opened.open(files[words], size)
+        for text in expected:
+            page.get_by_text(text).first.wait_for(state="attached")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= size[0]
+        assert opened.problems == []
+        assert objections(page) == [], words
 
 
+@pytest.mark.torture
 def test_what_is_unproven_is_as_loud_as_a_failure_and_links_lead_somewhere(
     cli: Cli, opened: Opened
 ) -> None:

@@ -40,6 +40,7 @@ def sides(tmp_path: Path) -> Iterator[Sides]:
     made.cli.close()
 
 
+@pytest.mark.torture
 def test_what_is_asked_and_asked_again(sides: Sides, tmp_path: Path) -> None:
     sides.start(TEXT)
     task = sides.part(MINE, theirs=f"{THEIRS}echo new > added")

@@ -115,6 +115,7 @@ def test_a_later_iteration_and_what_is_delivered_in_it(line: Pipeline) -> None:
     compare(line, "everything-delivered", delivery)
 
 
+@pytest.mark.torture
 def test_work_that_was_sent_back_and_a_turn_that_broke_off(line: Pipeline) -> None:
     task = begin(line)
     line.by_hand(task)

@@ -60,6 +60,7 @@ def compare(name: str, line: Pipeline, prompt: str) -> None:
     check_prompt(name, prompt, {str(line.cli.root): "/project"})
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     ("name", "entry", "added"),
     [

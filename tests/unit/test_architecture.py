@@ -133,6 +133,25 @@ def test_nothing_names_a_room_above() -> None:
     assert upwards == []
 
 
+def test_no_module_names_more_than_20_others() -> None:
+    named = {each: _imports(each) for each in map(_module, SOURCE.rglob("*.py"))}
+    # A package is named with each of its modules that is.
+    widest = {
+        module: [e for e in found if not e.endswith("__init__.py") or not _is_package_of(e, found)]
+        for module, found in named.items()
+    }
+    assert {module: len(found) for module, found in widest.items() if len(found) > 20} == {}
+
+
+def _module(file: Path) -> str:
+    return str(file.relative_to(SOURCE))
+
+
+def _is_package_of(package: str, others: frozenset[str]) -> bool:
+    folder = package.removesuffix("__init__.py")
+    return any(each.startswith(folder) and each != package for each in others)
+
+
 def test_only_the_composition_root_names_adapters_and_they_name_no_room_above_ports() -> None:
     modules = [str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py")]
     named_by = {m for m in modules if any(_is_adapter(each) for each in _imports(m))}

@@ -510,6 +510,26 @@ def test_a_bad_file_is_told_with_its_place(tmp_path: Path, text: str, code: str)
     assert all(each.line >= 1 for each in found)
 
 
+def test_true_is_a_text_only_where_it_can_be_one(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        """\
+        version: 1
+        hooks: {post_iteration: [{name: yes, command: true}]}
+        agents: {bot: {driver: command, command: "true", env: {DEBUG: true}}}
+        """,
+    )
+    assert errors(settings) == []
+    (hook,) = settings.hooks
+    assert (hook.name, hook.target) == ("yes", "true")
+    assert settings.sections.agents["bot"].env == {"DEBUG": "true"}
+    (problem,) = errors(load(tmp_path, "version: 1\nagent: true\n"))
+    assert (problem.code, problem.help) == (
+        "wrong-type",
+        "write 'true' in quotes if it is the text",
+    )
+
+
 def test_keys_stay_as_they_are_written(tmp_path: Path) -> None:
     problem = only_error(tmp_path, "on: {}\n")
     assert (problem.code, problem.message) == ("unknown-key", "the file has no key 'on'")

@@ -157,3 +157,16 @@ def test_every_table_has_a_title_and_says_what_it_counts() -> None:
         assert spec.about.endswith(".")
         assert all(column(figure).unit != "text" for figure in spec.charts)
         assert all(column(each).unit == "text" for each in spec.key)
+
+
+def test_states_are_told_and_drawn_in_the_words_that_people_know() -> None:
+    names = ["week", "state", "ms", "percent"]
+    rows: list[list[Any]] = [
+        ["2026-03-02", "created", 40, 40.0],
+        ["2026-03-02", "needs_continuation", 60, 60.0],
+    ]
+    (drawn,) = charts("states", InsightRows(names, rows))
+    assert [line.label for line in drawn.lines] == ["sent back", "not ready"]
+    (told,) = advice("states", InsightRows(names, rows))
+    assert told.text.startswith("tasks were sent back for 60% of their time: ")
+    assert told.match == {"state": "needs_continuation"}

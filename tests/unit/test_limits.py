@@ -210,17 +210,17 @@ def test_budgets_are_named_first_and_iterations_before_all() -> None:
 @pytest.mark.parametrize(
     ("limits", "used", "expected"),
     [
-        (SessionLimits(usd=5), Progress(usd=5.129), "$5.13 of $5.00 were spent"),
-        (SessionLimits(usd=0.002), Progress(usd=0.0031), "$0.0031 of $0.002 were spent"),
-        (SessionLimits(minutes=1.25), Progress(minutes=1.3), "1.3 of 1.25 minutes have passed"),
+        (SessionLimits(usd=5), Progress(usd=5.129), "$5.13 of $5.00 spent"),
+        (SessionLimits(usd=0.002), Progress(usd=0.0031), "$0.0031 of $0.002 spent"),
+        (SessionLimits(minutes=1.25), Progress(minutes=1.3), "1.3 of 1.25 minutes used"),
         (
             SessionLimits(minutes=0.005),
             Progress(minutes=0.0061),
-            "0.0061 of 0.005 minutes have passed",
+            "0.0061 of 0.005 minutes used",
         ),
-        (SessionLimits(tokens=9), Progress(tokens=12), "12 of 9 tokens were used"),
-        (SessionLimits(iterations=1), Progress(iterations=1), "1 iteration was made"),
-        (SessionLimits(iterations=1), Progress(iterations=2), "2 iterations were made"),
+        (SessionLimits(tokens=9), Progress(tokens=12), "12 of 9 tokens used"),
+        (SessionLimits(iterations=1), Progress(iterations=1), "1 of 1 iterations used"),
+        (SessionLimits(iterations=1), Progress(iterations=2), "2 of 1 iterations used"),
         (SessionLimits(failures=1), Progress(failures=1), "the last iteration failed"),
         (
             SessionLimits(no_change=15),
@@ -240,7 +240,7 @@ def test_a_reason_comes_with_a_sentence(
 def test_only_budgets_must_be_raised_to_go_on() -> None:
     used = {"iterations": 2, "usd": 1.2}
     assert used_up({"iterations": 5, "usd": 0.5, "no_change": 1}, used) == Reached(
-        "usd", "$1.20 of $0.50 were spent"
+        "usd", "$1.20 of $0.50 spent"
     )
     assert used_up({"iterations": 3, "usd": None, "no_change": 1}, used) is None
 

@@ -34,6 +34,7 @@ def git(cli: Cli, *args: str) -> str:
     return done.stdout
 
 
+@pytest.mark.examples(1)
 def test_merges_that_were_killed_or_waited_go_on(cli: Cli) -> None:
     result = cli("work", "--once")
     assert result.code == NEEDS_PERSON, result.stdout + result.stderr

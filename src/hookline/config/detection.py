@@ -30,11 +30,15 @@ AGENTS: Mapping[str, str] = {
 
 
 class VersionControl(msgspec.Struct, frozen=True):
-    """The repository that a folder is in, and the branch that work goes into."""
+    """The repository that a folder is in, and the branch that work goes into.
+
+    `problem` is why git does not read it, where git was asked.
+    """
 
     system: str
     root: str
     branch: str | None
+    problem: str | None = None
 
 
 def find_agents(environ: Mapping[str, str]) -> list[str]:

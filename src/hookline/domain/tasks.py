@@ -20,6 +20,9 @@ OPEN = frozenset(STATES).difference(_OVER)
 # A dependency in one of these states no longer holds anything back.
 SETTLED = frozenset({COMPLETED, CANCELLED})
 
+# What people are shown of states that have no plain name.
+WORDS = {CREATED: "not ready", NEEDS_CONTINUATION: "sent back"}
+
 DEFAULT_PRIORITY = 2
 # What a person says of a task that changes no files, such as a review.
 NO_CHANGES = "none"
@@ -47,6 +50,11 @@ TRANSITIONS: Mapping[str, tuple[frozenset[str], tuple[str, ...], str]] = {
     "fail": (OPEN, (FAILED,), "task_failed"),
     "cancel": (OPEN | {FAILED}, (CANCELLED,), "task_cancelled"),
 }
+
+
+def shown_state(state: str) -> str:
+    """A state in the words that people are shown."""
+    return WORDS.get(state, state)
 
 
 class Claim(msgspec.Struct, rename="camel", frozen=True):
@@ -127,7 +135,7 @@ def check_transition(task: Task, verb: str) -> str:
     sources, _, event_type = TRANSITIONS[verb]
     if task.state not in sources:
         raise IllegalTransition(
-            f"cannot {verb} {task.id}: it is {task.state}", help=_possible(task)
+            f"cannot {verb} {task.id}: it is {shown_state(task.state)}", help=_possible(task)
         )
     return event_type
 
@@ -135,5 +143,5 @@ def check_transition(task: Task, verb: str) -> str:
 def _possible(task: Task) -> str:
     verbs = [verb for verb, (sources, _, _) in TRANSITIONS.items() if task.state in sources]
     if not verbs:
-        return f"{task.state} is final; add a new task instead"
-    return f"a task that is {task.state} allows: {', '.join(verbs)}"
+        return f"{shown_state(task.state)} is final; add a new task instead"
+    return f"a task that is {shown_state(task.state)} allows: {', '.join(verbs)}"

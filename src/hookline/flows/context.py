@@ -182,11 +182,18 @@ class Context:
         """Wait until a time."""
         await self._ask("sleep", {"until": parse_moment(moment)}, id or "sleep", None)
 
-    async def signal(self, name: str, *, max_age: float | None = None, id: str = "") -> Any:
+    async def signal(
+        self,
+        name: str,
+        *,
+        id: str = "",
+        max_age: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Any:
         """Wait for a signal of that name; what was sent with it, or None if none came in time."""
         await self._need_number("max_age", max_age)
         args = {"name": name} if max_age is None else {"name": name, "maxAge": max_age}
-        return await self._ask("signal", args, id or f"signal:{name}", None)
+        return await self._ask("signal", args, id or f"signal:{name}", metadata)
 
     async def parallel(
         self,

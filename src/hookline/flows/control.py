@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.runs import model as runs
 from hookline.domain.runs.model import (
     ERROR,
+    INTERRUPTED,
     OK,
     TERMINAL,
     JournalEffect,
@@ -66,11 +67,11 @@ def resume(tx: Transaction, run_id: str) -> None:
 
 
 def park(tx: Transaction, owner: Owner, run_id: str, reason: str) -> None:
-    """Park a run that this process no longer advances, with those that it called."""
+    """Park a run whose command was told to end, with those that it called."""
     for run in (tx.runs.find(run_id), *all_open_called(tx, run_id)):
         holder, token, _ = tx.runs.leases.holder(run.run_id)
         if holder in (None, owner.name) and run.status == runs.RUNNING:
-            journal.write(tx, "run_parked", run.run_id, {"reason": reason})
+            journal.write(tx, "run_parked", run.run_id, {"reason": reason, INTERRUPTED: True})
             tx.runs.leases.let_go(run.run_id, token, None)
 
 

@@ -57,11 +57,7 @@ class RunSnapshot(NamedTuple):
 def what_waits(pending: list[JournalEffect]) -> str:
     """What a run waits for; empty if none of its effects waits."""
     waits = [e for e in pending if e.waits or e.next_try]
-    named = [
-        f"{'another try of ' if e.next_try else ''}{e.kind} '{e.effect_id}'"
-        + (f" ({e.called_run})" if e.called else "")
-        for e in waits
-    ]
+    named = [f"{'another try of ' if e.next_try else ''}{e.waits_for}" for e in waits]
     return f"waits for {first_few(named, 3)}" if waits else ""
 
 

@@ -33,7 +33,7 @@ _SAYS: dict[str, tuple[str, frozenset[str]]] = {
     "decide": ("action", _NO.union(("complete", "continue", "escalate"))),
     "guard": ("verdict", _NO.union(("deny", "defer", "ask", "modify", "allow", "none"))),
 }
-_ACTIONS = re.compile(r'"actions"\s*:\s*\[')
+_ACTIONS = r'"actions"\s*:\s*\['
 _STRING = r'"((?:[^"\\]|\\.)*)"'
 _TEXT_FIELD = rf"{_STRING}\s*:\s*{_STRING}"
 
@@ -171,7 +171,8 @@ def _check_reaction(reply: Reply) -> None:
     """Refuse output that ends with actions but has other output before them."""
     said = reply.text.rstrip()
     start = said.rfind("\n{")
-    if _ACTIONS.search(said, start if start >= 0 else said.rfind("\n") + 1):
+    rest = said[start if start >= 0 else said.rfind("\n") + 1 :]
+    if "actions" in rest and re.search(_ACTIONS, rest):
         why = "there is other output before the JSON object; print that to stderr"
         raise _unreadable(reply, why)
 

@@ -20,7 +20,6 @@ from hookline.domain.hooks.answers import (
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
 from hookline.hooks import replies
-from hookline.hooks.gates.reports import with_report
 from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
@@ -110,6 +109,8 @@ def _stops_gate(outcome: Outcome) -> bool:
 def _carry_gate(payload: Any, outcome: Outcome) -> Any:
     if outcome.status != OK or not isinstance(payload, dict):
         return payload
+    from hookline.hooks.gates.reports import with_report  # most calls are not those of gates
+
     return {**payload, "extra": with_report(payload.get("extra", {}), outcome)}
 
 

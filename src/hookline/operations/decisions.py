@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.domain.hooks.names import short_name
-from hookline.domain.tasks import OPEN, Task
+from hookline.domain.tasks import OPEN, Task, shown_state
 from hookline.domain.text.display import untrusted
 from hookline.domain.work.submissions import FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.errors import BadInput, IllegalTransition
@@ -180,7 +180,9 @@ def _gates(app: App, task: Task, agent: str | None, wanted: str) -> list[tuple[s
 def _write(tx: Transaction, task_id: str, found: list[Override]) -> None:
     task = tx.graph.task(task_id)
     if task.state not in OPEN:
-        raise IllegalTransition(f"{task.id} is {task.state}: it has no more gates to pass")
+        raise IllegalTransition(
+            f"{task.id} is {shown_state(task.state)}: it has no more gates to pass"
+        )
     for each in found:
         record_override(tx, task.id, each)
     run = gate_verbs.run_of(tx, task.id)

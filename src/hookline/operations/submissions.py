@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.runs.model import TERMINAL
 from hookline.domain.sessions.model import SessionBusy
-from hookline.domain.tasks import SUBMITTED, Task, check_transition
+from hookline.domain.tasks import SUBMITTED, Task, check_transition, shown_state
 from hookline.domain.text.display import untrusted
 from hookline.domain.work.repository import RepositoryError
 from hookline.domain.work.submissions import MERGE, SUBMIT, Submission
@@ -135,7 +135,7 @@ async def _merge(app: App, identifier: str, *, skip_pr: bool) -> BegunRun:
     if merges and outcome_of(merges[-1]) == MERGED:
         return BegunRun(merges[-1], is_new=False)
     if task.state != SUBMITTED:
-        why = f"{task.id} is {task.state}: its work was not submitted"
+        why = f"{task.id} is {shown_state(task.state)}: its work was not submitted"
         raise IllegalTransition(why, help=f"`hookline submit {task.id}` takes it through its gates")
     await bring_here(app, task.id)
     skip_pr = skip_pr or bool(before and before[-1].input.get("skipPr"))

@@ -59,8 +59,9 @@ async def work_in_review(app: App, identifier: str) -> AsyncIterator[WorkInRevie
     if compare is None:
         raise IllegalTransition("you always trust this folder", help=f"`hookline merge {task_id}`")
     assert asked.run is not None  # it was asked by one
-    names = await git.history.changed_between(asked.context["base"], asked.context["sha"])
-    async with project_at(git, app.project.root, asked.context["sha"]) as folder:
+    base, sha = asked.context["base"], asked.context["sha"]
+    names = await git.history.changed_between(base, sha)
+    async with project_at(git, app.project.root, sha, base) as folder:
         yield WorkInReview(app, task_id, asked.run, compare.incoming(folder, names))
 
 

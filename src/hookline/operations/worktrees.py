@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
+from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id, shown_state
 from hookline.domain.work.repository import Cleaned, Kept, RepositoryError, Worktree, branch_of
 from hookline.pipeline.gate_verbs import run_of
 from hookline.sessions.starting import session_on
@@ -91,7 +91,7 @@ async def _clean_one(
         known = view.graph.find(task) if is_task_id(task) else None
         used = _why_in_use(view, known) if known is not None else None
     if used is None and discard and known is not None and known.state in OPEN:
-        used = f"the task is {known.state}; `hookline task cancel {task}` ends it"
+        used = f"the task is {shown_state(known.state)}; `hookline task cancel {task}` ends it"
     if used is not None:
         return Kept(task, (used,))
     try:

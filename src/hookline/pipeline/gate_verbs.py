@@ -20,6 +20,7 @@ from hookline.domain.work.submissions import (
     SIGNAL,
     SUBMIT,
     TRUST,
+    TURN,
     Submission,
 )
 from hookline.errors import HooklineError
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from hookline.sessions.requests import Ending
 
 PLACE = "hookline.merge-place"
-TURN = "merge-turn"
 
 
 def start(tx: Transaction, flow: str, work: Submission, pins: dict[str, Any]) -> str:
@@ -78,15 +78,17 @@ def run_of(view: View, task_id: str, *flows: str) -> Run | None:
     return next((run for run in runs if run.status not in TERMINAL), None)
 
 
-def is_interrupted(run: Run) -> bool:
+def is_interrupted(view: View, run: Run) -> bool:
     """Whether a run is only paused because the command that advanced it was interrupted."""
-    why = (run.reason or "").partition(":")[0]
-    return run.status == PARKED and run.wake_at is None and why == INTERRUPTED
+    if run.status != PARKED or run.wake_at is not None:
+        return False
+    parked = view.log.latest(run.run_id, ("run_parked",))
+    return parked is not None and bool(parked.data.get(INTERRUPTED))
 
 
 def wake(tx: Transaction, run_id: str) -> None:
     """Let a process that serves runs resume a paused one."""
-    if is_interrupted(tx.runs.find(run_id)):
+    if is_interrupted(tx, tx.runs.find(run_id)):
         _, token, _ = tx.runs.leases.holder(run_id)
         tx.runs.leases.let_go(run_id, token, 0.0)
 

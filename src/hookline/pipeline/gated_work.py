@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.work.submissions import GateSettings, Submission
+from hookline.domain.work.submissions import GateSettings, Submission, waiting_for
 from hookline.pipeline.repository.conflicts import OpenedConflict
 from hookline.pipeline.repository.requests import PreparedWork
 
@@ -99,7 +99,7 @@ class GatedWork:
     async def wait_for(self, signal: str, max_age: float | None = None) -> Any:
         """Wait for a signal; the work gives up its turn in the queue."""
         await self.let_others_go()
-        return await self.ctx.signal(signal, max_age=max_age)
+        return await self.ctx.signal(signal, max_age=max_age, metadata=waiting_for(signal))
 
     async def let_others_go(self) -> None:
         """Called before a wait of unknown length."""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.work.forge import TOLD
-from hookline.domain.work.submissions import FORGE, PEOPLE, TRUST
+from hookline.domain.work.submissions import FORGE, PEOPLE, TRUST, TURN, waiting_for
 from hookline.hooks.gates.reports import BENEATH, LEAKED, runnable
 from hookline.pipeline.fixes import Rejection
 from hookline.pipeline.gate_payload import PointAnswer
-from hookline.pipeline.gate_verbs import TURN
 from hookline.pipeline.gating import Gating
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS, MergeResult
 
@@ -72,7 +71,7 @@ class _Merging:
                 refused = await self._fixes.fix(MERGE_STEP, found.remediation_prompt, found.message)
                 found.head = None
             if refused is None and found.head == judged:
-                await self._ctx.signal(PEOPLE, max_age=ASK_PEOPLE)
+                await self._ctx.signal(PEOPLE, max_age=ASK_PEOPLE, metadata=waiting_for(PEOPLE))
                 continue
             refused = refused or await self._gates.passes("before_merge")
             if refused is not None:
@@ -82,7 +81,7 @@ class _Merging:
     async def _wait_turn(self) -> None:
         pause = LOOK_AGAIN
         while not (await self._work.gate("queue", {}))["mine"]:
-            await self._ctx.signal(TURN, max_age=pause)
+            await self._ctx.signal(TURN, max_age=pause, metadata=waiting_for(TURN))
             pause = min(2 * pause, LATEST_LOOK)
 
     async def _let_others_go(self) -> None:
@@ -121,9 +120,11 @@ class _Merging:
             if waits_for != "checks" or len(checked) == 1:
                 await self._let_others_go()
             if waits_for:
-                await self._ctx.signal(FORGE, max_age=merged.retry_after)
+                await self._ctx.signal(
+                    FORGE, max_age=merged.retry_after, metadata=waiting_for(FORGE)
+                )
             else:
-                await self._ctx.signal(TRUST)
+                await self._ctx.signal(TRUST, metadata=waiting_for(TRUST))
             if (await self._work.prepare()).head != merged.head:
                 return None
             await self._wait_turn()

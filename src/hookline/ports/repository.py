@@ -370,5 +370,8 @@ class Repository(Protocol):
     async def remote_url(self, remote: str) -> str:
         """Where a remote is."""
 
-    def scratch(self, sha: str) -> AbstractAsyncContextManager[str]:
-        """A checkout of one commit that is gone at the end of the block; its path."""
+    def scratch(self, sha: str, base: str) -> AbstractAsyncContextManager[str]:
+        """A checkout of one commit that is gone at the end of the block; its path.
+
+        Its submodules are those that `base` names in the same way.
+        """

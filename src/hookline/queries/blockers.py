@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.tasks import ACTIVE, BLOCKED, NEEDS_CONTINUATION, READY, SUBMITTED, Task
+from hookline.domain.tasks import (
+    ACTIVE,
+    BLOCKED,
+    NEEDS_CONTINUATION,
+    READY,
+    SUBMITTED,
+    Task,
+    shown_state,
+)
 from hookline.errors import BadInput
 from hookline.flows.outcomes import is_stuck, last_parked
 from hookline.pipeline.gate_verbs import open_runs
@@ -112,7 +120,7 @@ class _Blockers:
         if task.state not in (BLOCKED, NEEDS_CONTINUATION):
             return None
         kind = BLOCKED if task.state == BLOCKED else SENT_BACK
-        reason = task.block_reason or task.state
+        reason = task.block_reason or shown_state(task.state)
         if session is not None:
             return TaskBlocker(kind, session.reason or reason, sessions.resume_command(session))
         hint, command = left_help(self._app, self._view, task)

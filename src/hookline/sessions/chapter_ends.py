@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from hookline.domain.runs.model import WAITS_FOR
 from hookline.domain.sessions import model as sessions
 from hookline.domain.timestamps import seconds
 from hookline.points import END
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hookline.sessions.talk import SessionTalk
 
 BY_PERSON = "a person stopped it"
+_RESUMED = {WAITS_FOR: "you to resume it"}
 
 
 class ChapterEnds:
@@ -109,7 +111,7 @@ class ChapterEnds:
 
     async def _await_resume(self) -> None:
         while True:
-            wish = await self._ctx.signal(sessions.SIGNAL)
+            wish = await self._ctx.signal(sessions.SIGNAL, metadata=_RESUMED)
             if wish["verb"] == "resume":
                 self._state.limits |= wish.get("limits") or {}
                 # Earlier requests are done, or no longer wanted.

@@ -8,7 +8,7 @@ from typing import Any
 from hookline.domain import tasks as task_states
 from hookline.domain.runs.model import CANCELLED, Run
 from hookline.domain.sessions import model as sessions
-from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task
+from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task, shown_state
 from hookline.domain.text.display import line_of
 from hookline.domain.text.terminal import plural
 from hookline.domain.work.repository import control_told
@@ -115,8 +115,8 @@ def _finish_task(
                 verbs.complete(tx, task.id, result=ended["reason"][:2000], holder=holder)
             elif ended["outcome"] == sessions.ESCALATED and "problem" not in ended:
                 verbs.block(tx, task.id, reason=ended["reason"][:2000], holder=holder)
-            elif ended["outcome"] in (sessions.LIMIT, sessions.FAILED, CANCELLED) and run.input.get(
-                "branch"
+            elif ended["outcome"] == sessions.LIMIT or (
+                ended["outcome"] in (sessions.FAILED, CANCELLED) and run.input.get("branch")
             ):
                 # A worker must not take it again and again: a person looks first.
                 outcome = sessions.outcome_word(ended["outcome"], ended["reason"])
@@ -163,7 +163,7 @@ def lost_task(tx: Transaction, run: Run, *, is_promised: bool = False) -> LostTa
     elif task.state == task_states.FAILED:
         outcome, why = sessions.FAILED, f"{task.id} failed: {task.result or 'no reason was given'}"
     elif task.state in SETTLED:
-        why = f"{task.id} is {task.state}"
+        why = f"{task.id} is {shown_state(task.state)}"
     elif task.claim is None or task.claim.agent != agent_of(run):
         why = f"{task.id} is no longer claimed by {agent_of(run)}"
     else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.pages.taskpage import indented
+from hookline.domain.runs.model import WAITS_FOR
 from hookline.domain.sessions.model import SIGNAL
 from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import doubled, seconds
@@ -81,7 +82,7 @@ class SessionTalk:
         if wait.until is not None:
             pause = max(1.0, wait.until - seconds(now))
         await self.do("wait", reason=wait.reason, until=wait.until, seconds=pause)
-        wish = await self._ctx.signal(SIGNAL, max_age=pause)
+        wish = await self._ctx.signal(SIGNAL, max_age=pause, metadata={WAITS_FOR: "the model"})
         over = await self.do("go_on")
         self.waited += seconds(over["now"]) - seconds(now)
         if wish is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import os
 import re
 import signal
@@ -36,12 +37,13 @@ GRACE = 5
 IDLE = 30
 # Where a request says in which role it came in.
 ROLE = "hookline.role"
+_LOG = logging.getLogger("uvicorn.error")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def server_config(app: ASGIApp, idle: int = IDLE, **more: Any) -> uvicorn.Config:
     """How a server treats its connections."""
-    return uvicorn.Config(
+    found = uvicorn.Config(
         app,
         http=Connection,
         log_level="warning",
@@ -54,6 +56,14 @@ def server_config(app: ASGIApp, idle: int = IDLE, **more: Any) -> uvicorn.Config
         timeout_graceful_shutdown=GRACE,
         **more,
     )
+    _LOG.addFilter(_is_no_end)
+    return found
+
+
+def _is_no_end(record: logging.LogRecord) -> bool:
+    """Whether a line of the log is about more than a request that the server's end interrupted."""
+    problem = record.exc_info[1] if record.exc_info else None
+    return not isinstance(problem, asyncio.CancelledError)
 
 
 class Connection(H11Protocol):
@@ -111,6 +121,11 @@ class HttpServer(uvicorn.Server):
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End it; who tells it twice is not told what that has interrupted."""
+        await super().shutdown(sockets)
+        _LOG.disabled = self.force_exit
 
 
 def listening(host: str, port: int, option: str) -> socket.socket:

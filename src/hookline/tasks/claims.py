@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain import tasks as t
-from hookline.domain.tasks import Claim, Task
+from hookline.domain.tasks import Claim, Task, shown_state
 from hookline.domain.timestamps import later
 from hookline.errors import BadInput, ClaimRefused, IllegalTransition, NothingReady
 from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text, optional_text, taken
@@ -51,7 +51,9 @@ def claim(
         raise IllegalTransition(message, help=f"`hookline why {unmet[0]}` shows its status")
     if task.state not in (t.READY, t.NEEDS_CONTINUATION):
         help = "`hookline task ready` shows what can be claimed"
-        raise IllegalTransition(f"cannot claim {task.id}: it is {task.state}", help=help)
+        raise IllegalTransition(
+            f"cannot claim {task.id}: it is {shown_state(task.state)}", help=help
+        )
     token = tx.next_token()
     tx.append("task_claimed", task.id, {"agent": agent, "token": token})
     until = lease_end(tx.now, lease)

@@ -6,6 +6,7 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from html import escape
 
 import msgspec
 
@@ -15,6 +16,13 @@ from hookline.files import text_of
 from hookline.trust.private import read_private, write_private
 
 FOLDER = "page"
+_LEADS_TO = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={0}">
+<title>Hookline</title>
+<a href="{0}">Hookline</a>
+"""
 PERSON, VIEWER, AGENT = "person", "viewer", "agent"
 
 
@@ -33,13 +41,27 @@ class PageTokens(msgspec.Struct, frozen=True):
 
 def page_tokens(home: str, root: str, *, renew: bool = False) -> PageTokens:
     """The tokens of a project; new ones if there are none, or if they are to be replaced."""
-    name = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
-    path = os.path.join(home, FOLDER, f"{name}.json")
+    path = f"{_place(home, root)}.json"
     found = None if renew else _read(path)
     if found is None:
         found = PageTokens(*(secrets.token_urlsafe(32) for _ in range(3)))
         write_private(path, msgspec.json.encode(found))
     return found
+
+
+def page_file(home: str, root: str, url: str) -> str:
+    """A file for this user's browser that leads to the page.
+
+    The address has a token, and everyone can read the arguments of a browser's process.
+    """
+    path = f"{_place(home, root)}.html"
+    write_private(path, _LEADS_TO.format(escape(url)).encode())
+    return path
+
+
+def _place(home: str, root: str) -> str:
+    name = sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32]
+    return os.path.join(home, FOLDER, name)
 
 
 def _read(path: str) -> PageTokens | None:

@@ -30,7 +30,8 @@ def literal_words(line: str) -> Iterator[tuple[str, bool]]:
     With each goes whether it is where an interpreter expects its script. The project's own
     folder, written as a variable, becomes `.`.
     """
-    return _words_within(re.sub(_ROOT_NAMES, ".", line), _DEPTH)
+    has_names = "$" in line or "{" in line
+    return _words_within(re.sub(_ROOT_NAMES, ".", line) if has_names else line, _DEPTH)
 
 
 def _words_within(line: str, depth: int) -> Iterator[tuple[str, bool]]:

@@ -186,7 +186,7 @@ class Worker:
         """
         with self._engine.store.read() as view:
             submissions = gate_verbs.open_runs(view)
-            stopped = [each for each in submissions if gate_verbs.is_interrupted(each)]
+            stopped = [each for each in submissions if gate_verbs.is_interrupted(view, each)]
             waiting = [each for each in submissions if _waits_for_turn(view, each)]
             left = {run.run_id: run for run in _live_sessions(view)}
             ours = self._picker.choice.admission.admits(view, list(left))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hookline.adapters.forges import github
 from hookline.adapters.github import rest as github_rest
 from tests.e2e.pipeline_rig import Pipeline
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.e2e.conftest import Cli
     from tests.e2e.hub_rig import Hub, HubPipeline
 
@@ -58,6 +58,7 @@ def test_a_dead_remote_without_a_forge(cli: Cli) -> None:
     assert cli("submit", "T-1", "--json").json["outcome"] == "merged"
 
 
+@pytest.mark.torture
 def test_a_dead_remote_of_a_forge_that_answers(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub, "task_types: {part: {hooks: {before_submit: [create_pr]}}}\n")
     line.remote.rename(line.remote.with_name("moved"))

@@ -316,7 +316,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unmerged, "CHECKS_WAIT", 0.01)
 
 
-@pytest.mark.examples(4)
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_happens_there(hub: Hub, line: HubPipeline, name: str) -> None:
     hub.forget()
@@ -337,6 +337,7 @@ def test_what_happens_there(hub: Hub, line: HubPipeline, name: str) -> None:
     assert (desk.task in line.parts()) == (MERGED in ends), merges
 
 
+@pytest.mark.torture
 def test_what_a_gate_moved_is_pushed_before_ci_is_asked(cli: Cli) -> None:
     line = HubPipeline(cli)
     with running_hub(line) as hub:

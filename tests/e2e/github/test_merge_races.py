@@ -141,6 +141,7 @@ def test_what_somebody_merges_that_no_gate_judged_is_told_by_name(
     assert task not in line.parts()
 
 
+@pytest.mark.torture
 def test_work_is_merged_into_its_base_and_no_other_branch(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:
@@ -174,6 +175,7 @@ def test_work_is_merged_into_its_base_and_no_other_branch(
     assert (cli.task(task)["state"], task in line.parts()) == ("needs_continuation", False)
 
 
+@pytest.mark.torture
 def test_people_merge_into_the_base_what_the_gates_judged(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:

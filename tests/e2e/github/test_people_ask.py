@@ -30,6 +30,7 @@ def waits(cli: Cli, line: HubPipeline, task: str) -> None:
     assert shown == head(line, task)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("before_submit", ["create_pr", ""])
 def test_changes_that_a_person_asks_for_are_made_and_shown(
     line: HubPipeline, hub: Hub, cli: Cli, before_submit: str
@@ -87,6 +88,7 @@ def test_an_agent_that_changes_nothing_leaves_it_to_people(
     assert "ada asked for changes" in result["reason"]
 
 
+@pytest.mark.torture
 def test_what_a_gate_has_told_the_agent_the_merge_does_not_tell_again(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:
@@ -106,6 +108,7 @@ def test_what_a_gate_has_told_the_agent_the_merge_does_not_tell_again(
     assert len(line.prompts(task)) == 1
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("merge", ["people", "auto"])
 def test_a_comment_of_a_person_reaches_the_agent_once(
     line: HubPipeline, hub: Hub, cli: Cli, merge: str
@@ -135,6 +138,7 @@ def test_a_comment_of_a_person_reaches_the_agent_once(
         assert len(line.prompts(task)) == 1
 
 
+@pytest.mark.torture
 def test_a_comment_beside_a_request_asks_for_nothing(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub, hooks="before_submit: [create_pr]", gates="tries: 1")
     line.turn(TURN)

@@ -52,6 +52,7 @@ def test_git_merges_what_a_person_merges(cli: Cli, how: str) -> None:
     assert (pull["state"], pull["mergedSha"]) == ("merged", local.git("rev-parse", "main"))
 
 
+@pytest.mark.torture
 def test_the_forge_says_when_a_person_has_merged(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub)
     config = (cli.root / "hookline.yaml").read_text().replace("method: squash", "merge: people")
@@ -112,6 +113,7 @@ def test_a_merge_waits_for_approvals_of_this_commit(line: HubPipeline, hub: Hub,
     assert cli("submit", task, "--json").json["outcome"] == "merged"
 
 
+@pytest.mark.torture
 def test_people_approve_by_command_where_there_is_no_server(cli: Cli) -> None:
     local = Pipeline(cli)
     local.begin("hooks: {before_submit: [], before_merge: [reviews: 2]}\n", remote=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.conftest import eventually, kill
 from tests.integration.github_stand_in import TOKEN
 
@@ -34,6 +36,7 @@ def test_work_is_merged_by_github(line: HubPipeline, hub: Hub, cli: Cli) -> None
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.torture
 def test_what_a_person_has_merged_there_is_not_merged_again(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:

@@ -45,6 +45,7 @@ def test_a_pull_request_tells_what_was_done_and_found(
     assert branches == "main", "the branch is removed once it is merged"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("said", ["", "I listed it."])
 def test_a_promise_alone_is_not_what_was_done(
     line: HubPipeline, hub: Hub, cli: Cli, said: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.leak_rig import SECRETS, Leaks, by_go
 from tests.e2e.pipeline_rig import keepers
 from tests.integration.github_stand_in import TOKEN
@@ -20,6 +22,7 @@ before_submit: [{name: fails, command: 'LEAK_EXIT=$(test -e told; echo $?) ./lea
 before_merge: [ci_status, gatekeeper: [qa]]"""
 
 
+@pytest.mark.torture
 def test_what_people_see_of_work_that_leaks(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     leaks = Leaks(cli)
     cli.env["GITHUB_TOKEN"] = TOKEN  # the one that the server knows

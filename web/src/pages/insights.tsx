@@ -12,6 +12,7 @@ import { Lines } from "../ui/chart";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
+import { wordOf } from "../ui/status";
 import { Value } from "../ui/text";
 
 const SPANS = [["7", "7 days"], ["30", "30 days"], ["", "All time"]] as const;
@@ -61,7 +62,7 @@ export function InsightsAlone({ parts }: { parts: string[] }) {
 
 function shown(value: Cell, column: InsightColumn): string {
   if (value === null) return "–";
-  if (typeof value === "string") return value;
+  if (typeof value === "string") return column.name === "state" ? wordOf(value) : value;
   const texts: Partial<Record<InsightColumn["unit"], string>> = { usd: money(value), ms: took(value / 1000), percent: `${Math.round(value)}%`, count: count(value) };
   return texts[column.unit] ?? String(Math.round(value * 100) / 100);
 }

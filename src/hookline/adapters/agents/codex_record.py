@@ -72,7 +72,7 @@ class _Payload(msgspec.Struct):
         return self.thread_token_usage
 
 
-class _Entry(msgspec.Struct):
+class _RecordLine(msgspec.Struct):
     payload: _Payload
 
 
@@ -99,7 +99,7 @@ class CodexRecord:
         for line in reversed(self._tail()):
             if mark in line:
                 with suppress(msgspec.MsgspecError):
-                    yield msgspec.json.decode(line, type=_Entry).payload
+                    yield msgspec.json.decode(line, type=_RecordLine).payload
 
     def _tail(self) -> list[bytes]:
         self._path = self._path or self._found()

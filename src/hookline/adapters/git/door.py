@@ -89,6 +89,11 @@ _PLAIN = {
 # Filters run when git compares files, and a submodule has its own settings.
 _COMPARES = ("diff", "status")
 _FILTERS = ("clean", "smudge", "process")
+# What git tells by its words alone.
+NO_REPOSITORY = "not a git repository"
+DAMAGED = "error:"
+# Git fetches nothing while a worktree is being made, or was left half made.
+HALF_MADE = "bad object worktrees/"
 _HOOK_SECTION = re.compile(rb"\[\s*(hook|include)", re.IGNORECASE)
 _SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
 
@@ -185,7 +190,7 @@ class Git:
         if said.left_out and limit is None:
             raise RepositoryError(f"git {args[0]} printed more than {LIMIT} bytes")
         if said.code and doing is not None:
-            if "not a git repository" in said.err:
+            if NO_REPOSITORY in said.err:
                 raise NoRepository(f"{doing}: git says: {said.words}", help=help)
             raise GitFailed(doing, said, help=help)
         return said

@@ -34,7 +34,7 @@ class SplitIndex(RepositoryError):
     """The index is kept in two files."""
 
 
-class _Entry(NamedTuple):
+class _IndexedFile(NamedTuple):
     """A file in the index: its mode, its hash, its flags, and its name as it is written there."""
 
     mode: bytes
@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
         return bool(marks) and self.mode != _FOLDER
 
     @property
-    def unmarked(self) -> _Entry:
+    def unmarked(self) -> _IndexedFile:
         """The same for a git that looks at the file."""
         if not self.is_marked:
             return self
@@ -64,7 +64,7 @@ class _Entry(NamedTuple):
 
 class _Index(NamedTuple):
     header: bytes
-    entries: list[_Entry]
+    entries: list[_IndexedFile]
     rest: bytes
 
 
@@ -119,7 +119,7 @@ def _parse(body: bytes, size: int) -> _Index:
     mark, version, count = _HEADER.unpack_from(body)
     if mark != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("not an index")
-    found: list[_Entry] = []
+    found: list[_IndexedFile] = []
     place = _HEADER.size
     for _ in range(count):
         mode = place + len(_BEFORE)
@@ -136,7 +136,7 @@ def _parse(body: bytes, size: int) -> _Index:
         if version != 4:
             end += (place - end) % 8
         known = (body[mode : mode + _MODE], body[hash : hash + size])
-        found.append(_Entry(*known, flags, body[start:end]))
+        found.append(_IndexedFile(*known, flags, body[start:end]))
         place = end
     return _Index(body[: _HEADER.size], found, body[place:])
 

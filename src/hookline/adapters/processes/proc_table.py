@@ -47,6 +47,6 @@ class ProcTable:
     @cached_property
     def boot_id(self) -> str:
         path = "/proc/sys/kernel/random/boot_id"
-        with suppress(OSError), open(path, encoding="ascii") as file:
+        with suppress(OSError), open(path, encoding="utf-8") as file:
             return f"{file.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
         return ""

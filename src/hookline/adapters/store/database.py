@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 MEMORY = ":memory:"
-_MARK = re.compile(r"\?(\d+)")
+_MARK = r"\?(\d+)"
 _EMPTY = "restore it from a backup; to start over, remove it and run the command again"
 _BESIDE = "if you did not put it there, remove it: SQLite would write its content into the store"
 
@@ -108,7 +108,8 @@ class SqliteDatabase:
     def shown(self, sql: str, values: Sequence[Any]) -> str:
         """A statement with its values, for the `sqlite3` program."""
         literal = self.connection.execute
-        return _MARK.sub(
+        return re.sub(
+            _MARK,
             lambda mark: str(literal("SELECT quote(?)", (values[int(mark[1]) - 1],)).fetchone()[0]),
             sql,
         )

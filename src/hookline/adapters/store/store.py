@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -243,7 +242,7 @@ class Transaction(View):
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        before, count = copy(self._counters), len(self.events)
+        before, count = msgspec.structs.replace(self._counters), len(self.events)
         recorded, opened = len(self.calls.recorded), dict(self.dispatches.opened)
         self._run("SAVEPOINT part")
         try:

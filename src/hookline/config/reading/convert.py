@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from msgspec import inspect
+from msgspec import inspect, structs
 
 from hookline.config.detection import AGENTS
 from hookline.config.reading.nodes import (
@@ -89,6 +89,8 @@ class Converter:
             return self._size(node, kind, path)
         if reads == "line" and isinstance(node, Scalar) and _is_number(node):
             return self._wrong(node, path, "a shell line")
+        if reads == "line" and isinstance(node, Scalar):  # `true` is a program
+            node = _quoted(node)
         if isinstance(reads, ExtensionPoint):
             return self._extension(node, reads, path)
         return _READERS[type(kind)](self, node, kind, path)
@@ -138,7 +140,7 @@ class Converter:
         if not isinstance(node, Mapping):
             return self._wrong(node, path, "a mapping of names to values")
         read = {
-            key: self._value(pair.value, kind.value_type, _join(path, key))
+            key: self._value(_as_text(pair.value, kind), kind.value_type, _join(path, key))
             for key, pair in node.pairs.items()
         }
         return {key: value for key, value in read.items() if value is not INVALID}
@@ -165,7 +167,7 @@ class Converter:
         return self._value(node, types[0], path)
 
     def _text(self, node: Node, kind: inspect.StrType, path: str) -> Any:
-        if not isinstance(node, Scalar) or is_null(node):
+        if not isinstance(node, Scalar) or is_null(node) or _is_truth(node):
             return self._wrong(node, path, "text")
         if kind.min_length and len(node.text.strip()) < kind.min_length:
             self._report.error("empty", node.mark, f"{_named(path)} must not be empty")
@@ -246,6 +248,8 @@ class Converter:
         number_or_truth = wanted in ("a number", "a whole number", "true or false")
         message = f"{_named(path)} must be {wanted}, not {_described(node)}"
         help = "remove the quotes" if quoted and number_or_truth else self._about.get(path, "")
+        if wanted == "text" and isinstance(node, Scalar) and _is_truth(node):
+            help = f"write '{node.text}' in quotes if it is the text"
         self._report.error("wrong-type", node.mark, message, help=help)
         return INVALID
 
@@ -275,6 +279,21 @@ def _is_hooks(kind: inspect.Type) -> bool:
 
 def _is_number(node: Scalar) -> bool:
     return not node.style and decimal(node.text) is not None
+
+
+def _is_truth(node: Scalar) -> bool:
+    return isinstance(plain_value(node), bool)
+
+
+def _quoted(node: Scalar) -> Scalar:
+    return structs.replace(node, style="'") if _is_truth(node) else node
+
+
+def _as_text(node: Node, kind: inspect.DictType) -> Node:
+    """The value of a variable or a header, which need not be in quotes to be the text `true`."""
+    if isinstance(node, Scalar) and isinstance(kind.value_type, inspect.StrType):
+        return _quoted(node)
+    return node
 
 
 def _described(node: Node) -> str:

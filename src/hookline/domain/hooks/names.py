@@ -9,18 +9,23 @@ from collections.abc import Iterable
 from hookline.domain.text.terminal import one_line
 
 # Such as `stop[0]:evidence`, and `docs/stop[0].all_of[1].not[0]:promise` inside another one.
-_UNNAMED = re.compile(r"(?:[^\[]+/)?[\w-]+\[\d+\](?:\.\w+\[\d+\])*:(.+)", re.DOTALL)
+_UNNAMED = r"(?:[^\[]+/)?[\w-]+\[\d+\](?:\.\w+\[\d+\])*:(.+)"
+
+
+def _unnamed(hook: str) -> re.Match[str] | None:
+    # Most commands meet none, and the pattern is compiled at its first use.
+    return re.fullmatch(_UNNAMED, hook, re.DOTALL) if "[" in hook else None
 
 
 def short_name(hook: str) -> str:
     """What an unnamed hook runs, from the name that it was given."""
-    found = _UNNAMED.fullmatch(hook)
+    found = _unnamed(hook)
     return found[1] if found else hook
 
 
 def outside_name(hook: str, kind: str) -> str:
     """A hook's name for those who may not see what it runs: one without a name has its place."""
-    found = _UNNAMED.fullmatch(hook)
+    found = _unnamed(hook)
     if found is None or kind == "built-in":
         return short_name(hook)
     return hook[: found.start(1) - 1]

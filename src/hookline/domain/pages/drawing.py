@@ -127,7 +127,7 @@ def _label(task: Task) -> str:
 # The terminal.
 
 
-class _Row(NamedTuple):
+class _TreeLine(NamedTuple):
     """One line of the tree: a task, or a reference to one that is printed above."""
 
     task: Task
@@ -168,15 +168,15 @@ def _children(ordered: Sequence[Task], edges: Iterable[Edge]) -> dict[str, list[
 
 def _rows(
     ordered: Sequence[Task], children: dict[str, list[_Arrow]], max_indent: int
-) -> list[_Row]:
+) -> list[_TreeLine]:
     by_id = {task.id: task for task in ordered}
     has_parent = {arrow.target for arrows in children.values() for arrow in arrows}
     roots = [task for task in ordered if task.id not in has_parent]
-    rows: list[_Row] = []
+    rows: list[_TreeLine] = []
     printed: set[str] = set()
     # Parents and dependencies together may form a circle; those tasks have no root and come last.
     for root in (*roots, *ordered):
-        waiting = [] if root.id in printed else [_Row(root, "", -1, False)]
+        waiting = [] if root.id in printed else [_TreeLine(root, "", -1, False)]
         while waiting:
             row = waiting.pop()
             if row.task.id in printed:
@@ -186,7 +186,7 @@ def _rows(
             rows.append(row)
             below = _below(row.prefix, children[row.task.id], max_indent)
             waiting += [
-                _Row(by_id[arrow.target], prefix, len(rows) - 1, False)
+                _TreeLine(by_id[arrow.target], prefix, len(rows) - 1, False)
                 for arrow, prefix in reversed(below)
             ]
     return rows
@@ -204,7 +204,7 @@ def _below(prefix: str, arrows: list[_Arrow], max_indent: int) -> list[tuple[_Ar
     ]
 
 
-def _finished(rows: Sequence[_Row]) -> list[bool]:
+def _finished(rows: Sequence[_TreeLine]) -> list[bool]:
     """For each row, whether it and all that hangs below it is completed."""
     finished = [row.task.state == t.COMPLETED for row in rows]
     for index in range(len(rows) - 1, -1, -1):
@@ -214,7 +214,7 @@ def _finished(rows: Sequence[_Row]) -> list[bool]:
     return finished
 
 
-def _line(row: _Row, width: int, style: Callable[[str, str], str], *, dim: bool) -> str:
+def _line(row: _TreeLine, width: int, style: Callable[[str, str], str], *, dim: bool) -> str:
     if row.is_reference:
         return style(_fitted(f"{row.prefix}{row.task.id} (above)", width), "dim")
     look = _LOOKS[row.task.state]
@@ -225,7 +225,7 @@ def _line(row: _Row, width: int, style: Callable[[str, str], str], *, dim: bool)
     return f"{before}{style(mark, look.style)}{after}" if mark else line
 
 
-def _task_text(row: _Row, mark: str, width: int) -> str:
+def _task_text(row: _TreeLine, mark: str, width: int) -> str:
     task = row.task
     head = f"{row.prefix}{mark} {task.id} "
     tail = f" [{plain(', '.join(task.labels))}]" if task.labels else ""

@@ -38,7 +38,7 @@ class TaskSpec(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     done: bool = False
 
 
-class _Entry(NamedTuple):
+class _PlacedSpec(NamedTuple):
     """A task and the line it is on."""
 
     line: int
@@ -102,7 +102,7 @@ def _check_size(text: str, name: str) -> None:
         raise BadInput(f"{name}: larger than {MAX_TEXT >> 20} MiB", help="split the file")
 
 
-def _keep(entries: list[_Entry], entry: _Entry) -> None:
+def _keep(entries: list[_PlacedSpec], entry: _PlacedSpec) -> None:
     if len(entries) == MAX_TASKS:
         raise _InvalidError(f"more than {MAX_TASKS} tasks; split the file")
     entries.append(entry)
@@ -144,15 +144,15 @@ _FIELDS = frozenset(TaskSpec.__struct_encode_fields__)
 _LIFE = frozenset(Task.__struct_encode_fields__) - _FIELDS - frozenset(_ALIASES)
 
 
-def _read_json(lines: list[str], problems: _Problems) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _read_json(lines: list[str], problems: _Problems) -> list[_PlacedSpec]:
+    entries: list[_PlacedSpec] = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         if len(problems) >= MAX_SHOWN:
             break
         try:
-            _keep(entries, _Entry(number, _json_spec(line)))
+            _keep(entries, _PlacedSpec(number, _json_spec(line)))
         except _InvalidError as problem:
             problems.add(number, str(problem))
     return entries
@@ -209,8 +209,8 @@ class _Open(NamedTuple):
     place: int
 
 
-def _read_markdown(lines: list[str], problems: _Problems) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _read_markdown(lines: list[str], problems: _Problems) -> list[_PlacedSpec]:
+    entries: list[_PlacedSpec] = []
     above: list[_Open] = []
     for number, line in _outside_code(lines, problems):
         if line.startswith("#"):
@@ -222,7 +222,7 @@ def _read_markdown(lines: list[str], problems: _Problems) -> list[_Entry]:
             if found:
                 spec = _markdown_spec(found[3] or "", done=found[2] != " ")
                 indent = len(found[1].expandtabs(4))
-                _keep(entries, _Entry(number, _under(entries, above, indent, spec)))
+                _keep(entries, _PlacedSpec(number, _under(entries, above, indent, spec)))
                 above.append(_Open(indent, len(entries) - 1))
             elif _ALMOST.match(line):
                 raise _InvalidError("write `- [ ] goal` for a task, `- [x] goal` for a done one")
@@ -249,7 +249,7 @@ def _outside_code(lines: list[str], problems: _Problems) -> list[tuple[int, str]
     return kept
 
 
-def _under(entries: list[_Entry], above: list[_Open], indent: int, spec: TaskSpec) -> TaskSpec:
+def _under(entries: list[_PlacedSpec], above: list[_Open], indent: int, spec: TaskSpec) -> TaskSpec:
     """The item as a part of the open item that it is indented under."""
     # One space more is a slip of the hand, as it is to Markdown.
     while above and indent < above[-1].indent + 2:
@@ -259,7 +259,7 @@ def _under(entries: list[_Entry], above: list[_Open], indent: int, spec: TaskSpe
     line, parent = entries[above[-1].place]
     # No key that a person can write begins with '#'.
     key = parent.key or f"#{line}"
-    entries[above[-1].place] = _Entry(line, msgspec.structs.replace(parent, key=key))
+    entries[above[-1].place] = _PlacedSpec(line, msgspec.structs.replace(parent, key=key))
     return msgspec.structs.replace(spec, parent=key)
 
 
@@ -314,7 +314,7 @@ def _unescaped(text: str) -> str:
 # References between the tasks of a file.
 
 
-def _check_keys(entries: Sequence[_Entry], problems: _Problems) -> None:
+def _check_keys(entries: Sequence[_PlacedSpec], problems: _Problems) -> None:
     lines: dict[str, int] = {}
     for line, spec in entries:
         if spec.key is not None and lines.setdefault(spec.key, line) != line:
@@ -322,7 +322,7 @@ def _check_keys(entries: Sequence[_Entry], problems: _Problems) -> None:
 
 
 def _check_references(
-    entries: Sequence[_Entry], problems: _Problems, is_task: Callable[[str], bool]
+    entries: Sequence[_PlacedSpec], problems: _Problems, is_task: Callable[[str], bool]
 ) -> None:
     """Asked only when every line could be read, else keys would seem to be missing."""
     lines = {spec.key: line for line, spec in entries if spec.key}

@@ -43,6 +43,7 @@ def indented(text: str) -> str:
 
 
 SUBJECT = 72
+_TASK = "Task: "
 
 
 def commit_message(goal: str, trailers: Iterable[str] = ()) -> str:
@@ -57,13 +58,19 @@ def commit_message(goal: str, trailers: Iterable[str] = ()) -> str:
 
 def trailers_of(task_id: str, agent: str | None) -> list[str]:
     """Whose work it is, for the history of the repository."""
-    return [f"Task: {task_id}", *([f"Agent: {agent}"] if agent else [])]
+    return [f"{_TASK}{task_id}", *([f"Agent: {agent}"] if agent else [])]
 
 
 def trailers_in(message: str) -> list[str]:
     """The trailers that our commit messages end with."""
     last = message.rstrip().rpartition("\n\n")[2].splitlines()
-    return last if last and last[0].startswith("Task: ") else []
+    return last if last and last[0].startswith(_TASK) else []
+
+
+def task_in(message: str) -> str | None:
+    """The task that a commit says it is of: what we write is below what its author wrote."""
+    last = message.rstrip().rpartition("\n\n")[2].splitlines()
+    return next((line[len(_TASK) :] for line in reversed(last) if line.startswith(_TASK)), None)
 
 
 def _subject(line: str) -> str:

@@ -29,9 +29,11 @@ ERROR = "error"
 WAITING = frozenset({"breakpoint", "sleep", "signal"})
 # Values that are journaled the moment they are asked for.
 INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session", "gate"})
+# In the metadata of a wait: what it waits for, in words.
+WAITS_FOR = "waitsFor"
 # What a run remembers whose details a person had removed: when.
 PRUNED = "hookline.pruned"
-# How the reason begins for which a run rests whose command was told to end.
+# Set in the record of a run that is parked because its command was told to end.
 INTERRUPTED = "interrupted"
 
 
@@ -141,6 +143,15 @@ class JournalEffect(msgspec.Struct, frozen=True):
     def waits(self) -> bool:
         """Whether it only waits: by its kind, or for a task or a run that it began."""
         return self.kind in WAITING or self.task is not None or self.called is not None
+
+    @property
+    def waits_for(self) -> str:
+        """What it waits for, for people."""
+        if words := self.metadata.get(WAITS_FOR):
+            return str(words)
+        name = self.args.get("name") if self.kind == "signal" else None
+        about = f" ({self.called_run})" if self.called else ""
+        return f"{self.kind} '{self.effect_id if name is None else name}'{about}"
 
     @property
     def called_run(self) -> str | None:

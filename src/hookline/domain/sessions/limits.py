@@ -86,10 +86,10 @@ class _Measure(NamedTuple):
 
 # The first that is reached gives the reason.
 _MEASURES = (
-    _Measure("iterations", "iterations", "{used} iterations were made", "1 iteration was made"),
-    _Measure("minutes", "minutes", "{used} of {limit:g} minutes have passed", digits=1),
-    _Measure("usd", "usd", "${used} of ${allowed} were spent", digits=2),
-    _Measure("tokens", "tokens", "{used} of {allowed} tokens were used"),
+    _Measure("iterations", "iterations", "{used} of {allowed} iterations used"),
+    _Measure("minutes", "minutes", "{used} of {limit:g} minutes used", digits=1),
+    _Measure("usd", "usd", "${used} of ${allowed} spent", digits=2),
+    _Measure("tokens", "tokens", "{used} of {allowed} tokens used"),
     _Measure(
         "identical_output",
         "same_output",

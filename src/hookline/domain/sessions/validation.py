@@ -79,8 +79,9 @@ def rule_from(given: Mapping[str, Any]) -> ValidationRule:
     try:
         rule = msgspec.convert(flat, ValidationRule)
     except msgspec.ValidationError as problem:
-        types = f"type can be {', '.join(_NEEDED)}" if str(problem).endswith("`$.type`") else None
-        raise BadInput(f"{_called(given)}: {problem}", help=types or _EXAMPLE) from problem
+        is_known = flat.get("type") in (None, *_NEEDED)
+        help = _EXAMPLE if is_known else f"type can be {', '.join(_NEEDED)}"
+        raise BadInput(f"{_called(given)}: {problem}", help=help) from problem
     wrong = _problem(rule) or _text_problem(rule)
     if wrong is not None:
         raise BadInput(f"{_called(given)}: {wrong}", help=_EXAMPLE)

@@ -177,11 +177,12 @@ class CommitWithParents(msgspec.Struct, frozen=True):
 
 class WorkFinding(msgspec.Struct, frozen=True):
     """Something in a task's work that must not be merged: a `large` file, a `nested` repository,
-    a file of Hookline's `own`, or a commit of a `submodule` that its remote does not have; `said`
-    is what git says about it. It is `gone` if only earlier commits of the work have it.
+    a file of Hookline's `own`, a `new-submodule` that the base does not name like this, or a commit
+    of a `submodule` that its remote does not have; `said` is what git says about it. It is `gone`
+    if only earlier commits of the work have it.
     """
 
-    kind: Literal["large", "nested", "own", "submodule", "unwatched"]
+    kind: Literal["large", "nested", "new-submodule", "own", "submodule", "unwatched"]
     path: str
     size: int = 0
     said: str = ""

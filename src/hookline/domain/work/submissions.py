@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from hookline.domain.events import MERGED_UNTESTED, Event
+from hookline.domain.runs.model import WAITS_FOR
 
 SUBMIT, MERGE = "submit", "merge"
 # The signal that wakes gates which wait: for a person's decision, or for news.
@@ -18,12 +19,24 @@ TRUST = "trust"
 PEOPLE = "people"
 # The signal that wakes a merge that waits for checks, reviews or an answer of the forge.
 FORGE = "forge"
+# The signal that it may be a merge's turn.
+TURN = "merge-turn"
 # The value of a submission or a merge: what a person allows its task to cost.
 LIMITS = "limits"
 # The signal that there may be money again for turns of agents, and what such a gate waits for.
 BUDGET = "budget"
 # The signal that an agent which could not work may be able to, and what such a gate waits for.
 AGENT = "agent"
+# What is waited for where it is waited for one of these signals.
+_WAITED_FOR = {
+    SIGNAL: "its gates",
+    TRUST: "you to trust what it changes",
+    PEOPLE: "people to merge it",
+    FORGE: "the forge",
+    TURN: "its turn to be merged",
+    BUDGET: "a larger budget",
+    AGENT: "an agent that can work",
+}
 # In the context of a gate's answer: the commit of the base that the work is in conflict with.
 CONFLICT = "conflictWith"
 # In the payload of gates that are told what happened: where the work began, and its last commit.
@@ -74,3 +87,8 @@ def untested(events: Iterable[Event]) -> str | None:
     """Why nothing tested what a task's work was merged as, by the events of the task."""
     found = (event.data["reason"] for event in events if event.type == MERGED_UNTESTED)
     return next(found, None)
+
+
+def waiting_for(signal: str) -> dict[str, str]:
+    """The metadata of a wait for one of our signals."""
+    return {WAITS_FOR: _WAITED_FOR[signal]}

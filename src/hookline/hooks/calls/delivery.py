@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.events import SYSTEM_NODE, TOLD, Event
 from hookline.domain.hooks.records import DEAD, OK, PENDING, Action, Delivery, Outcome
 from hookline.domain.hosts import LEASE_HERE
-from hookline.domain.sessions.model import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
 from hookline.hooks.calls.call import described
 from hookline.hooks.calls.record import Recorder, stored_outcome
@@ -325,6 +324,8 @@ class _Dispatch:
         told = self.event.data.get(TOLD)
         said = fed_text(outcome) if hook.pipe_output and rule_of(row.point) == FEED else ""
         if told and said:
+            from hookline.domain.sessions.model import HeldOutput  # few hooks feed sessions
+
             tx.sessions.hold(told, HeldOutput(self.event.seq, row.hook, row.point, said))
 
     def _hook(self, row: Delivery) -> Hook:

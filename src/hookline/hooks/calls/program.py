@@ -25,7 +25,7 @@ NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _COULD_NOT_RUN = {NOT_EXECUTABLE: "may not be executed", NOT_FOUND: "was not found"}
 _SHELL_SIGNAL = 128
 # Who prints a byte order mark, a NUL or UTF-16 before the brace means a JSON answer, too.
-_OBJECT_BEGINS = re.compile(r"[\s\x00-\x1f\x7f\ufeff\ufffd]*\{")
+_OBJECT_BEGINS = r"[\s\x00-\x1f\x7f\ufeff\ufffd]*\{"
 
 
 async def run_program(argv: Sequence[str], hook: Hook, call: Call, world: World) -> Finished:
@@ -76,9 +76,14 @@ def check_exit(finished: Finished) -> None:
         raise failure(f"exit code {code}, a program was killed by {name}", finished)
 
 
+def _begins_object(text: str) -> bool:
+    # Most programs print none, and the pattern is compiled at its first use.
+    return "{" in text and re.match(_OBJECT_BEGINS, text) is not None
+
+
 def printed_object(finished: Finished) -> dict[str, Any] | None:
     """The JSON object that a program printed; None if it printed none, or only other output."""
-    if not _OBJECT_BEGINS.match(finished.stdout):
+    if not _begins_object(finished.stdout):
         return None
     try:
         whole = whole_output(finished)
@@ -123,7 +128,7 @@ def read_object(text: str | bytes) -> dict[str, Any] | None:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    if not _OBJECT_BEGINS.match(text):
+    if not _begins_object(text):
         return None
     try:
         value = msgspec.json.decode(text.strip().lstrip("\ufeff"))

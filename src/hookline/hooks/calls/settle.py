@@ -71,7 +71,14 @@ def settle(tx: Transaction, how: Settling) -> None:
             _settle_event(tx, event, hooks, how)
 
 
-def promote_missed(tx: Transaction, registry: HookRegistry) -> None:
+def prepare(tx: Transaction, registry: HookRegistry, subject: object) -> None:
+    """Before a verb: ask for the task that it is about, if any, and catch up."""
+    if isinstance(subject, str) and is_task_id(subject):
+        tx.expect(subject)
+    _promote_missed(tx, registry)
+
+
+def _promote_missed(tx: Transaction, registry: HookRegistry) -> None:
     """Do what check-dependency-satisfaction missed while it was off."""
     if not tx.missed or not makes_ready(registry, tx.switches.all()):
         return

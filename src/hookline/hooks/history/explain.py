@@ -22,7 +22,7 @@ from hookline.domain.hooks.records import (
     Delivery,
 )
 from hookline.domain.sessions.model import FLOW as SESSION
-from hookline.domain.tasks import SETTLED, Task
+from hookline.domain.tasks import SETTLED, Task, shown_state
 from hookline.domain.text.display import shortened
 from hookline.hooks.gates.verdicts import run_of
 
@@ -205,13 +205,15 @@ def explain_task(
     for edge in view.graph.edges_from(task.id, "depends_on"):
         target = view.graph.task(edge.to_id)
         met = "met" if target.state in SETTLED else "unmet"
-        steps.append(ExplainedStep(target.id, "depends on", met, f"{target.state}: {target.goal}"))
+        about = f"{shown_state(target.state)}: {target.goal}"
+        steps.append(ExplainedStep(target.id, "depends on", met, about))
     steps += gates
     steps += [_event_step(each) for each in view.log.events(node_id=task.id)[-8:]]
     unmet = [step.where for step in steps if step.result == "unmet"]
+    why = f": {waits[0]}" if waits else _why_so(task, unmet)
     return Explanation(
         subject=task.id,
-        verdict=f"{task.id} is {task.state}{f': {waits[0]}' if waits else _why_so(task, unmet)}",
+        verdict=f"{task.id} is {shown_state(task.state)}{why}",
         steps=steps,
         next=waits[1] if waits else _next_for(task.state, task.id, unmet),
     )

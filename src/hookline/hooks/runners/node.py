@@ -32,7 +32,7 @@ _MOST_READ = 20
 _MOST_PATTERNS, _LONGEST = 50, 1000
 
 
-class _Manager(NamedTuple):
+class _PackageManager(NamedTuple):
     """How a package manager runs the script `test`, other scripts, programs, and all members."""
 
     test: str
@@ -43,15 +43,19 @@ class _Manager(NamedTuple):
 
 # npx would fetch what is not installed, so it is told not to.
 _MANAGERS = {
-    "npm": _Manager(
+    "npm": _PackageManager(
         "npm test --silent",
         "npm run --silent",
         "npx --no-install",
         "npm test --silent --workspaces --if-present",
     ),
-    "pnpm": _Manager("pnpm test", "pnpm run", "pnpm exec", "pnpm -r test"),
-    "yarn": _Manager("yarn test", "yarn run", "yarn run", "yarn workspaces foreach --all run test"),
-    "bun": _Manager("bun run test", "bun run", "bun x --no-install", "bun run --filter '*' test"),
+    "pnpm": _PackageManager("pnpm test", "pnpm run", "pnpm exec", "pnpm -r test"),
+    "yarn": _PackageManager(
+        "yarn test", "yarn run", "yarn run", "yarn workspaces foreach --all run test"
+    ),
+    "bun": _PackageManager(
+        "bun run test", "bun run", "bun x --no-install", "bun run --filter '*' test"
+    ),
 }
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm",
@@ -144,7 +148,7 @@ def linter(folder: Folder) -> Runner | None:
     return None
 
 
-def _once(script: str, manager: _Manager) -> str:
+def _once(script: str, manager: _PackageManager) -> str:
     """The line that runs a script and ends."""
     if found := _WATCHING.search(script):
         return f"{manager.program} {_ONCE[found[1]]}"

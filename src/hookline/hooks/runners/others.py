@@ -101,7 +101,7 @@ def _wrapped(folder: Folder, wrapper: str, program: str, rest: str, source: str)
 # Languages with one file that shows it, and one command
 
 
-class _Row(NamedTuple):
+class _FileSign(NamedTuple):
     """A file that shows a command; `holds` is what it must contain."""
 
     file: str
@@ -109,7 +109,7 @@ class _Row(NamedTuple):
     holds: str = ""
 
 
-def rows(language: str, *known: _Row) -> Finder:
+def rows(language: str, *known: _FileSign) -> Finder:
     """The first row of a table that applies."""
 
     def find(folder: Folder) -> Runner | None:
@@ -121,7 +121,7 @@ def rows(language: str, *known: _Row) -> Finder:
     return find
 
 
-def bundled(*known: _Row) -> Finder:
+def bundled(*known: _FileSign) -> Finder:
     """A Ruby tool, from the Gemfile if there is one."""
 
     def find(folder: Folder) -> Runner | None:
@@ -131,18 +131,18 @@ def bundled(*known: _Row) -> Finder:
     return find
 
 
-deno = rows(JAVASCRIPT, _Row("deno.json", "deno test"), _Row("deno.jsonc", "deno test"))
-sbt = rows("jvm", _Row("build.sbt", "sbt test"))
-mix = rows("elixir", _Row("mix.exs", "mix test"))
-credo = rows("elixir", _Row(".credo.exs", "mix credo"))
-swift = rows("swift", _Row("Package.swift", "swift test"))
-dart = rows("dart", _Row("pubspec.yaml", "dart test"))
+deno = rows(JAVASCRIPT, _FileSign("deno.json", "deno test"), _FileSign("deno.jsonc", "deno test"))
+sbt = rows("jvm", _FileSign("build.sbt", "sbt test"))
+mix = rows("elixir", _FileSign("mix.exs", "mix test"))
+credo = rows("elixir", _FileSign(".credo.exs", "mix credo"))
+swift = rows("swift", _FileSign("Package.swift", "swift test"))
+dart = rows("dart", _FileSign("pubspec.yaml", "dart test"))
 ruby_tests = bundled(
-    _Row(".rspec", "rspec"),
-    _Row("spec/spec_helper.rb", "rspec"),
-    _Row("Rakefile", "rake test", r"TestTask|\btask[ (]*:?[\"']?test\b"),
+    _FileSign(".rspec", "rspec"),
+    _FileSign("spec/spec_helper.rb", "rspec"),
+    _FileSign("Rakefile", "rake test", r"TestTask|\btask[ (]*:?[\"']?test\b"),
 )
-rubocop = bundled(_Row(".rubocop.yml", "rubocop"))
+rubocop = bundled(_FileSign(".rubocop.yml", "rubocop"))
 
 
 def php(folder: Folder) -> Runner | None:

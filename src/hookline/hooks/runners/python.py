@@ -26,7 +26,7 @@ _MANAGERS = {
 }
 
 
-class _Manager(NamedTuple):
+class _PythonManager(NamedTuple):
     prefix: str
     source: str
 
@@ -78,16 +78,16 @@ def _is_workspace(folder: Folder) -> bool:
     return folder.mentions(PROJECT, r"^\[tool\.uv\.workspace\]")
 
 
-def _manager(folder: Folder) -> _Manager | None:
+def _manager(folder: Folder) -> _PythonManager | None:
     for prefix, (lock, pattern) in _MANAGERS.items():
         if folder.has(lock):
-            return _Manager(prefix, lock)
+            return _PythonManager(prefix, lock)
         if pattern and folder.mentions(PROJECT, pattern):
-            return _Manager(prefix, PROJECT)
+            return _PythonManager(prefix, PROJECT)
     return None
 
 
-def _managed(folder: Folder, manager: _Manager) -> Runner:
+def _managed(folder: Folder, manager: _PythonManager) -> Runner:
     every = " --all-packages" if manager.prefix == "uv run" and _is_workspace(folder) else ""
     line = f"{manager.prefix}{every} pytest -q"
     return folder.runner(PYTHON, line, manager.source, nothing=_NO_TESTS)

@@ -56,7 +56,7 @@ _TYPES = """\
 """
 
 
-class _Entry(NamedTuple):
+class _ListItem(NamedTuple):
     """A line of a list, and why it cannot be live."""
 
     line: str
@@ -138,14 +138,14 @@ def _session(found: Survey) -> str:
 # Tests
 
 
-def _checks(runners: Sequence[Runner], trials: Sequence[TriedCommand]) -> list[_Entry]:
+def _checks(runners: Sequence[Runner], trials: Sequence[TriedCommand]) -> list[_ListItem]:
     tried = {each.command: each for each in trials}
     found = []
     for runner, name in zip(runners, _names("tests", runners, alone="tests_pass"), strict=True):
         command = json.dumps(runner.command)
         line = f"- {{name: {name}, type: command, command: {command}, timeout: 10m}}"
         trial = tried.get(runner.command)
-        found.append(_Entry(_with_source(line, runner), _absent(runner) or _failed(trial)))
+        found.append(_ListItem(_with_source(line, runner), _absent(runner) or _failed(trial)))
     return found
 
 
@@ -155,31 +155,31 @@ def _failed(trial: TriedCommand | None) -> str | None:
     return f"`{trial.command}` did not pass: {trial.told}"
 
 
-def _validation(checks: list[_Entry], others: Iterable[Runner]) -> str:
+def _validation(checks: list[_ListItem], others: Iterable[Runner]) -> str:
     also = [f"{each.command} ({each.source})" for each in others]
     note = _comment(f"Also found, and not used: {first_few(also, 3)}") if also else ""
     if not checks:
         example = '- {name: tests_pass, type: command, command: "make test", timeout: 10m}'
-        checks = [_Entry(example, "No tests were found; this is an example.")]
+        checks = [_ListItem(example, "No tests were found; this is an example.")]
     return _VALIDATION + note + _list("validation:", checks)
 
 
 # Hooks
 
 
-def _linters(runners: Sequence[Runner]) -> list[_Entry]:
+def _linters(runners: Sequence[Runner]) -> list[_ListItem]:
     found = []
     for runner, name in zip(runners, _names("lint", runners, alone="lint"), strict=True):
         command = json.dumps(runner.command)
         line = f"- {{name: {name}, command: {command}, timeout: 2m, pipe_output: true}}"
-        found.append(_Entry(_with_source(line, runner), _absent(runner)))
+        found.append(_ListItem(_with_source(line, runner), _absent(runner)))
     return found
 
 
-def _hooks(linters: list[_Entry], unproven: str | None) -> str:
+def _hooks(linters: list[_ListItem], unproven: str | None) -> str:
     if not linters:
         example = '- {name: lint, command: "make lint", timeout: 2m, pipe_output: true}'
-        linters = [_Entry(example, "No linter was found; this is an example.")]
+        linters = [_ListItem(example, "No linter was found; this is an example.")]
     stop = f"  {_STOP}\n"
     if unproven is not None:
         stop = f"{_comment(f'Not yet: {unproven}.', 2)}  # {_STOP}\n"
@@ -213,7 +213,7 @@ def _absent(runner: Runner) -> str | None:
     return f"{runner.missing} is not on PATH" if runner.missing is not None else None
 
 
-def _list(key: str, entries: list[_Entry]) -> str:
+def _list(key: str, entries: list[_ListItem]) -> str:
     """A key with its entries; those that cannot be live are comments, and say why."""
     if all(each.why_not is not None for each in entries):
         reasons = dict.fromkeys(_comment(each.why_not or "") for each in entries)

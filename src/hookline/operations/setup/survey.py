@@ -5,6 +5,7 @@ Nothing of the repository runs here. Agents are asked for their versions in an e
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from hookline.hooks.runners.folder import Runner
 from hookline.hooks.runners.search import LINTERS, TESTS, find_runners
 from hookline.project import CONFIG_NAME
 from hookline.queries.doctor.agents import AgentAnswer, ask_agents
+from hookline.wiring.working.inspection import repository_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -59,8 +61,17 @@ def survey(project: Project, environ: Mapping[str, str]) -> Survey:
         list(tests.chosen),
         list(tests.others),
         list(find_runners(LINTERS, root, path).chosen),
-        find_repository(root),
+        _repository(project, environ),
     )
+
+
+def _repository(project: Project, environ: Mapping[str, str]) -> VersionControl | None:
+    """The repository, and whether git reads it: not if it belongs to another user, say."""
+    found = find_repository(project.root)
+    if found is None:
+        return None
+    problem = asyncio.run(repository_problem(project, environ))
+    return msgspec.structs.replace(found, problem=problem)
 
 
 def remarks(project: Project, found: Survey) -> Iterator[str]:
@@ -69,6 +80,8 @@ def remarks(project: Project, found: Survey) -> Iterator[str]:
     if repository is not None and repository.root != project.root:
         root = repository.root
         yield f"the root of the repository is {root}: a project there is found from all its folders"
+    if repository is not None and repository.problem is not None:
+        yield f"{repository.problem}; run `git status` there, and do what it says"
     for agent in found.agents:
         if agent.problem is not None:
             way = f"; {agent.help}" if agent.help else ""

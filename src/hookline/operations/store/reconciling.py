@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.events import RECONCILED, SYSTEM_NODE
-from hookline.domain.pages.taskpage import trailers_in
+from hookline.domain.pages.taskpage import task_in
 from hookline.domain.runs.model import TERMINAL
 from hookline.domain.tasks import (
     ACTIVE,
@@ -20,6 +20,7 @@ from hookline.domain.tasks import (
     READY,
     SUBMITTED,
     is_task_id,
+    shown_state,
     task_number,
 )
 from hookline.domain.timestamps import seconds
@@ -31,6 +32,7 @@ from hookline.immutable import Immutable
 from hookline.tasks import verbs
 from hookline.tasks.task_runs import runs_on
 from hookline.tasks.work_record import note_start
+from hookline.wiring.calling.calls import owner_of
 from hookline.wiring.project.servers import repaired
 from hookline.wiring.project.stores import is_here
 from hookline.wiring.working.forges import forge
@@ -49,7 +51,6 @@ MOST_COMMITS = 20_000
 MOST_LOST = 10_000
 MERGED, REUSED, WORK = "merged", "reused-number", "branch"
 PULL, LOST, STRANGE = "pull-request", "lost-task", "strange-number"
-_TASK = "Task: "
 _COMPLETABLE = frozenset({READY, ACTIVE, SUBMITTED, NEEDS_CONTINUATION})
 _WHY = "the store had forgotten it: `hookline store reconcile`"
 
@@ -140,10 +141,9 @@ def _by_task(commits: list[CommitMessage]) -> dict[str, CommitMessage]:
     """The newest commit of each task."""
     found: dict[str, CommitMessage] = {}
     for each in commits:
-        for line in trailers_in(each.message):
-            task = line.removeprefix(_TASK)
-            if line.startswith(_TASK) and is_task_id(task):
-                found.setdefault(task, each)
+        task = task_in(each.message)
+        if task is not None and is_task_id(task):
+            found.setdefault(task, each)
     return found
 
 
@@ -177,8 +177,10 @@ def _of_task(task: Task, outside: _Outside) -> Difference | None:
         does = "left as it is: look at both"
         return Difference(kind=REUSED, task_id=name, found=found, does=does, ref=merge.sha)
     if merge is not None and task.state != COMPLETED:
-        found = f"{merge.sha[:12]} on the base is its work, and the task is {task.state}"
-        does = "completed" if task.state in _COMPLETABLE else f"left {task.state}: look at it"
+        found = (
+            f"{merge.sha[:12]} on the base is its work, and the task is {shown_state(task.state)}"
+        )
+        does = "completed" if task.state in _COMPLETABLE else "left as it is: look at it"
         return Difference(kind=MERGED, task_id=name, found=found, does=does, ref=merge.sha)
     if (url := outside.pulls.get(name)) is not None and url != task.pr_url:
         found = f"{url} is open, and the task does not know it"
@@ -239,6 +241,6 @@ def _put_back(
 def _complete(tx: Transaction, app: App, merged: Difference) -> None:
     for run in list(runs_on(tx, merged.task_id)):
         if run.status not in TERMINAL:
-            control.control(tx, app.owner, run.run_id, "cancel", _WHY)
+            control.control(tx, owner_of(app), run.run_id, "cancel", _WHY)
     if tx.graph.task(merged.task_id).state in _COMPLETABLE:
         verbs.complete(tx, merged.task_id, result=_WHY, artifacts=[merged.ref])

@@ -24,6 +24,11 @@ _REMEDIES = {
         " be lost. If its files belong to your work, remove its .git. Otherwise remove"
         " it; one that is not committed yet may stay if you add it to .gitignore."
     ),
+    "new-submodule": (
+        "A submodule is fetched only from where the base says, and only people add one, move one or"
+        " change its address. Leave .gitmodules as the base has it; if the task needs another one,"
+        " say so, and end with BLOCKED."
+    ),
     "own": (
         "The files that Hookline keeps in .hookline, such as its database, are not part of your"
         " work: merged, they would replace those of the project."
@@ -39,6 +44,7 @@ _REMEDIES = {
 }
 _FOUND = {
     "nested": "{path} is a repository of its own",
+    "new-submodule": "the base does not have the submodule {path}, or from another address",
     "own": "{path} is Hookline's own",
     "submodule": "the remote of the submodule {path} does not have the commit that is recorded",
     "unwatched": "git was told not to look at {path}",

@@ -25,11 +25,13 @@ CHECK = 'HOOKLINE_DIR="$PWD/.hookline" hookline check'
 
 
 @asynccontextmanager
-async def project_at(repository: Repository, root: str, commit: str) -> AsyncIterator[str]:
+async def project_at(
+    repository: Repository, root: str, commit: str, base: str
+) -> AsyncIterator[str]:
     """The project's folder in a temporary checkout of a commit."""
     top = (await repository.describe()).top or root
     inside = os.path.relpath(os.path.realpath(root), os.path.realpath(top))
-    async with repository.scratch(commit) as path:
+    async with repository.scratch(commit, base) as path:
         yield os.path.normpath(os.path.join(path, inside))
 
 
@@ -41,7 +43,7 @@ async def unfit_result(around: Surroundings, prepared: Prepared) -> MergeResult 
     configures = CONFIG_NAME in names
     if not (configures or (trust is not None and trust.may_concern(names))):
         return None
-    async with project_at(repository, around.root, prepared.sha) as folder:
+    async with project_at(repository, around.root, prepared.sha, prepared.base_head) as folder:
         if errors := around.configuration_errors(folder) if configures else []:
             return _broken(errors)
         found = trust.untrusted(folder, names) if trust is not None else []

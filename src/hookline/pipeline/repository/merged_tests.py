@@ -130,7 +130,7 @@ class MergedTests:
             return MergedTest(untested="`gates.test` is none")
         by: list[str] = []
         why: list[str] = []
-        async with self._repository.scratch(self._prepared.sha) as folder:
+        async with self._repository.scratch(self._prepared.sha, self._prepared.base_head) as folder:
             for hook in hooks:
                 answer = await self._ask(hook, folder)
                 if answer.status == SKIP and _is_found(hook):
@@ -158,7 +158,7 @@ class MergedTests:
         changes = [FileChange(name) for name in changed]
         for line in commands:
             names = [each.path for each in edited_tests(folder, [line], changes)]
-            async with self._repository.scratch(prepared.base_head) as base:
+            async with self._repository.scratch(prepared.base_head, prepared.base_head) as base:
                 names = put_back(names, line, base, folder)
             answer = await self._ask(_tester(line), folder, "earlier") if names else None
             if answer is not None and answer.status not in (SUCCESS, SKIP):
@@ -167,7 +167,9 @@ class MergedTests:
 
     async def _refuse_removed(self, hook: Hook) -> None:
         """Refuse work that removes the base's tests: only a person can accept that."""
-        async with self._repository.scratch(self._prepared.base_head) as folder:
+        async with self._repository.scratch(
+            self._prepared.base_head, self._prepared.base_head
+        ) as folder:
             before = await self._call(hook, folder)
         if before.status == OK and before.answer.status == SKIP:
             return
@@ -183,7 +185,7 @@ class MergedTests:
         changed = await self._repository.history.changed_between(prepared.base_head, prepared.sha)
         if not any(map(asked.covers, changed)):
             return None
-        async with self._repository.scratch(prepared.base_head) as folder:
+        async with self._repository.scratch(prepared.base_head, prepared.base_head) as folder:
             found = await find_runner(TESTS, folder, around.processes, around.environ)
         is_same = found is None or found.line == answer.context["command"]
         return None if found is None or is_same else _tester(found.line)

@@ -18,7 +18,7 @@ from hookline.errors import HooklineError, LinkedFolder
 from hookline.files import refuse_links
 from hookline.wiring.project.configured import trust_in
 from hookline.wiring.working.forges import forge_problems, is_remote
-from hookline.wiring.working.inspection import repository_error, store_engine
+from hookline.wiring.working.inspection import repository_problem, store_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -126,7 +126,7 @@ def folder_checks(project: Project) -> Iterator[Diagnosis]:
 
 def git_checks(project: Project, environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """A repository that git cannot read: conditions, sessions and gates all need it."""
-    error = asyncio.run(repository_error(project, environ))
+    error = asyncio.run(repository_problem(project, environ))
     if error is not None:
         yield failed("git", error, "run `git status` there, and do what it says")
 

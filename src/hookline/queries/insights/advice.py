@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.tasks import shown_state
 from hookline.queries.insights.types import Advice
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ _WAITS = {
 def _of_states(row: Row) -> Iterator[Advice]:
     if row["percent"] >= 50 and row["state"] in _WAITS:
         text = (
-            f"tasks were {row['state'].replace('_', ' ')} for {row['percent']:.0f}% of their time:"
+            f"tasks were {shown_state(row['state'])} for {row['percent']:.0f}% of their time:"
             f" {_WAITS[row['state']]}"
         )
         yield Advice(text=text, table="states", match={"state": row["state"]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hookline.domain.tasks import shown_state
 from hookline.queries.insights.tables import SPECS, column
 from hookline.queries.insights.types import Chart, Line
 
@@ -23,7 +24,8 @@ def charts(table: str, found: InsightRows) -> list[Chart]:
     spec = SPECS[table]
     weeks = _weeks([str(week) for week in found.column("week")])
     cells: Sequence[Cell] = [ALL] * len(found.rows)
-    labels = [str(cell) for cell in (found.column(spec.line) if spec.line else cells)]
+    named = shown_state if spec.line == "state" else str
+    labels = [named(str(cell)) for cell in (found.column(spec.line) if spec.line else cells)]
     return [_chart(figure, found, weeks, labels) for figure in spec.charts]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,7 @@ from hookline.sessions.spending import recorded_cost
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hookline.app import App
     from hookline.domain.events import Event
     from hookline.domain.sessions.turns import TurnCost
     from hookline.domain.text.cleaning import Cleaner
@@ -34,6 +36,10 @@ class FigureReader:
         self._turns: dict[str, TurnCost] = {}
         self._iterations: Sums = defaultdict(float)
         self._sessions: Sums = defaultdict(float)
+
+    def is_ahead(self, view: View) -> bool:
+        """Whether it has read events that the store does not have, or has lost."""
+        return self._place > view.log.last()
 
     def since(self, view: View) -> float:
         """Since when counters count: the moment of the first event."""
@@ -118,6 +124,23 @@ class FigureReader:
 
     def _labels(self, **values: object) -> Labels:
         return tuple((name, self._cleaner.text(str(value))) for name, value in values.items())
+
+
+class KeptFigures:
+    """The figures of a project for who asks again and again, as a server does, in any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._of: tuple[str, str | None] | None = None
+        self._reader: FigureReader
+
+    def read(self, app: App) -> list[Figure]:
+        """The figures of the project's store as they are now."""
+        of = app.store.id, app.settings.config_digest if app.settings is not None else None
+        with self._lock, app.read() as view:
+            if of != self._of or self._reader.is_ahead(view):
+                self._of, self._reader = of, FigureReader(app.cleaner)
+            return self._reader.read(view)
 
 
 def _figure(

@@ -23,6 +23,7 @@ from hookline.domain.work.submissions import (
     SIGNAL,
     SUBMIT,
     TRUST,
+    TURN,
 )
 from hookline.hooks.builtin.gates.common import PUSH
 from hookline.hooks.gates.reports import BENEATH, LEAKED
@@ -34,7 +35,7 @@ from hookline.hooks.gates.verdicts import (
     said_by,
     verdicts_of,
 )
-from hookline.pipeline.gate_verbs import TURN, wait_of
+from hookline.pipeline.gate_verbs import wait_of
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS
 from hookline.project import path_here
 from hookline.sessions.git_control import changed_in

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
 
-_STATES = {BLOCKED: "it is blocked", NEEDS_CONTINUATION: "it needs continuation"}
+_STATES = {BLOCKED: "it is blocked", NEEDS_CONTINUATION: "it was sent back"}
 
 
 def held_up_tasks(app: App, view: View, found: Iterable[SessionFacts]) -> Iterator[Item]:

@@ -137,17 +137,16 @@ class Formatter(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are errors like all others."""
 
-    def error(self, message: str) -> NoReturn:
-        """Refuse the command line."""
+    def error(self, message: str, unknown: Sequence[str] = ()) -> NoReturn:
+        """Refuse the command line, for words that it does not know or another reason."""
         help = f"`{self.prog} --help` lists its arguments"
-        raise UsageError(message, help=f"{self._near(message)}{help}")
+        raise UsageError(message, help=f"{self._near(unknown)}{help}")
 
-    def _near(self, message: str) -> str:
+    def _near(self, unknown: Sequence[str]) -> str:
         """The option that an unknown one may have meant."""
         from difflib import get_close_matches  # only a wrong word needs it
 
-        words = message.split() if message.startswith("unrecognized") else []
-        typed = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
+        typed = next((word.partition("=")[0] for word in unknown if word.startswith("-")), "")
         near = get_close_matches(typed, list(self._option_string_actions), n=1) if typed else []
         return f"did you mean {near[0]}? " if near else ""
 
@@ -265,7 +264,9 @@ def _execute(prog: str, command: Command, argv: Sequence[str]) -> int:
     command.arguments(parser)
     told = "a JSON value per line on stdout" if prog in STREAMS else "one JSON value on stdout"
     parser.add_argument("--json", action="store_true", help=told)
-    args = parser.parse_args(argv)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}", unknown)
     args.words = argv
     _settle_names(args)
     return command.run(args) or 0

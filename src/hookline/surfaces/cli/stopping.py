@@ -10,7 +10,6 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hookline.domain.runs.model import INTERRUPTED
 from hookline.errors import IllegalTransition, StoreError
 from hookline.surfaces.cli.endings import ENDINGS, ignored
 
@@ -118,8 +117,7 @@ def run_to_end(main: Coroutine[Any, Any, T]) -> T:
         try:
             return asyncio.run(_cancelled_by(signals, main))
         except asyncio.CancelledError:
-            why = f"{INTERRUPTED}: {signals.ending}" if signals.ending else INTERRUPTED
-            raise Stopped(why) from None
+            raise Stopped(": ".join(filter(None, ("interrupted", signals.ending)))) from None
 
 
 async def _cancelled_by(signals: Stopping, main: Coroutine[Any, Any, T]) -> T:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from hookline.queries.telemetry.figures import KeptFigures
     from hookline.surfaces.courier import Courier
     from hookline.surfaces.web.asked import Role
     from hookline.surfaces.web.given import Given
@@ -70,6 +71,7 @@ class ServedProject(NamedTuple):
     environ: Mapping[str, str]
     courier: Courier
     is_agents: Callable[[Request], bool]
+    figures: KeptFigures
 
 
 def addresses(place: ServedProject) -> list[Address]:
@@ -143,7 +145,7 @@ def _worked(
     """The answer of a handler, in a thread with its own connection to the store."""
     reads = not route.decided
     with closing(App.open(place.root, environ=place.environ, read_only=reads)) as app:
-        return HANDLERS[route.name](PageRequest(app, parts, taken, *by))
+        return HANDLERS[route.name](PageRequest(app, parts, taken, place.figures, *by))
 
 
 async def _taken(route: Route, request: Request) -> Given:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.app import App
+    from hookline.queries.telemetry.figures import KeptFigures
     from hookline.surfaces.web.routes import Route
 
 G = TypeVar("G", bound=given.Given)
@@ -30,6 +31,7 @@ class PageRequest(NamedTuple):
     app: App
     parts: Mapping[str, str]
     taken: given.Given
+    figures: KeptFigures
     role: Role
     refused: str | None = None
 

@@ -8,7 +8,6 @@ from hookline.queries.insights.csv import csv_text
 from hookline.queries.insights.read import insight_facts, insights
 from hookline.queries.insights.selecting import Wished, selected
 from hookline.queries.insights.tables import TABLES
-from hookline.queries.telemetry.figures import FigureReader
 from hookline.queries.telemetry.prometheus import prometheus_text
 from hookline.surfaces.web import given as g
 from hookline.surfaces.web.asked import matched
@@ -45,8 +44,7 @@ def _selection(asked: PageRequest, wanted: g.InsightsWanted) -> Selection:
 
 
 def _metrics(asked: PageRequest) -> str:
-    with asked.app.read() as view:
-        return prometheus_text(FigureReader(asked.app.cleaner).read(view))
+    return prometheus_text(asked.figures.read(asked.app))
 
 
 FIGURES: Mapping[str, Callable[[PageRequest], Any]] = {

@@ -16,6 +16,7 @@ from starlette.routing import Route as Address
 
 from hookline.cancelling import end
 from hookline.project import find_project
+from hookline.queries.telemetry.figures import KeptFigures
 from hookline.surfaces.courier import Courier
 from hookline.surfaces.serving import (
     LOOPBACK,
@@ -174,7 +175,9 @@ class PageServer:
     def _application(self) -> ASGIApp:
         served = self._served
         courier = Courier(served.note)
-        place = api.ServedProject(served.root, served.environ, courier, self._is_agents)
+        place = api.ServedProject(
+            served.root, served.environ, courier, self._is_agents, KeptFigures()
+        )
         files = page_files()
         routes: list[Any] = [
             Address(HEALTH, _healthy, methods=["GET"]),

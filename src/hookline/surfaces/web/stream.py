@@ -34,7 +34,7 @@ GATHERED = 0.1
 _encode = msgspec.json.Encoder().encode
 
 
-class _Line(NamedTuple):
+class _EventLine(NamedTuple):
     seq: int
     text: bytes
 
@@ -47,7 +47,7 @@ class EventStream:
         self._one = ThreadPoolExecutor(1, thread_name_prefix="stream")
         self._open = partial(App.open, root, environ=environ, read_only=True)
         self._app: App | None = None
-        self._lines: deque[_Line] = deque(maxlen=NEWEST)
+        self._lines: deque[_EventLine] = deque(maxlen=NEWEST)
         self._news = asyncio.Event()
         self._last = 0
         self.is_over = False
@@ -98,7 +98,7 @@ class EventStream:
             except TimeoutError:
                 yield _encode(stream_beat("beat", place)) + b"\n"
 
-    async def _after(self, place: int) -> list[_Line]:
+    async def _after(self, place: int) -> list[_EventLine]:
         """The next lines after a position."""
         if place >= self._last:
             return []
@@ -150,9 +150,9 @@ class EventStream:
         with self._opened().read() as view:
             return view.log.last()
 
-    def _read(self, after: int) -> list[_Line]:
+    def _read(self, after: int) -> list[_EventLine]:
         with self._opened().read() as view:
             return [
-                _Line(line.seq, _encode(line) + b"\n")
+                _EventLine(line.seq, _encode(line) + b"\n")
                 for line in stream_lines(view, view.log.events(after=after, limit=PAGE))
             ]

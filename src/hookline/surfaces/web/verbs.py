@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.domain.hooks.names import shown_hook
-from hookline.domain.tasks import DEFAULT_PRIORITY
+from hookline.domain.tasks import DEFAULT_PRIORITY, shown_state
 from hookline.operations import runs, submissions, tasks
 from hookline.operations.decisions import RemarkOnLine, decide, override, with_remarks
 from hookline.operations.sessions import background as starting
@@ -123,7 +123,7 @@ def _change_task(asked: PageRequest) -> DoneAnswer:
     else:
         changes = dict(wanted.changes)
         task = tasks.update(app, name, changes, by, state=wanted.state, reason=wanted.reason)
-    return _done(asked, f"{task.id} is {task.state}", task=task.id)
+    return _done(asked, f"{task.id} is {shown_state(task.state)}", task=task.id)
 
 
 def _change_dependencies(asked: PageRequest) -> DoneAnswer:

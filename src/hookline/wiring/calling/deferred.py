@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from hookline.domain.work.submissions import COMPARED
 from hookline.hooks.calls.call import NO_TASK, folder_of
-from hookline.ports.feeds import BELL
 from hookline.wiring.project.stores import is_kept
 
 if TYPE_CHECKING:
@@ -90,6 +88,8 @@ def forge(app: App) -> Forge:
 
 def ring(app: App) -> None:
     """Ring the bell of this process's terminal, and of those that watch sessions elsewhere."""
+    from hookline.ports.feeds import BELL
+
     app.ring()
     with app.read() as view:
         live = view.sessions.live()
@@ -99,6 +99,7 @@ def ring(app: App) -> None:
 
 async def changed_files(app: App, payload: Mapping[str, Any]) -> list[str]:
     """What `changed()` looks at: of a gate's work all that it changes, else what is uncommitted."""
+    from hookline.domain.work.submissions import COMPARED
     from hookline.wiring.working.repositories import git_work
 
     work, base = git_work(app), payload.get("base_branch")

@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.adapters.processes import identity
 from hookline.domain.events import INSIDE
 from hookline.domain.text.numbers import is_number
 from hookline.errors import BadInput
 from hookline.project import user_name
 from hookline.tasks.verbs import Holder
 from hookline.trust.people import as_called, names_agent
+
+if TYPE_CHECKING:
+    from hookline.ports.host import Host
+
+
+def this_host() -> Host:
+    """The machine that this process runs on."""
+    return identity
 
 
 class SessionPlace(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from hookline.adapters.processes.reaper import Reaper
 from hookline.adapters.store.inspection import StoreInspection as StoreInspection
 from hookline.adapters.store.inspection import inspected as inspected
 from hookline.adapters.store.inspection import store_engine as store_engine
+from hookline.config.detection import find_repository
 from hookline.domain.text.cleaning import Cleaner
 
 if TYPE_CHECKING:
@@ -46,8 +47,11 @@ def watched_processes(environ: Mapping[str, str]) -> Iterator[Processes]:
             reaper.close()
 
 
-async def repository_error(project: Project, environ: Mapping[str, str]) -> str | None:
-    """Why git cannot read the repository of a project; None if it can."""
+async def repository_problem(project: Project, environ: Mapping[str, str]) -> str | None:
+    """Why git does not read the repository of a project; None if it does, or if there is none."""
     processes = LocalProcesses(project.blobs, Cleaner(environ), exact=True)
     work = GitWork(processes, environ, objects="", trusted=False)
-    return (await work.state(project.root)).error
+    state = await work.state(project.root)
+    if state.in_repository or (state.error is None and find_repository(project.root) is None):
+        return None
+    return state.error or "git does not read the repository"

@@ -159,7 +159,7 @@ def _setting(name: str, value: Any) -> list[str]:
 # The lines, as far as they are read
 
 
-class _Line(msgspec.Struct):
+class _OutputLine(msgspec.Struct):
     type: str = ""
 
 
@@ -217,7 +217,7 @@ class _CodexTurn(lines.HeardTurn):
 
     def take(self, line: bytes) -> None:
         """One line of output; a line that is not a message raises."""
-        kind = msgspec.json.decode(line, type=_Line).type
+        kind = msgspec.json.decode(line, type=_OutputLine).type
         if kind == "thread.started":
             self._began(msgspec.json.decode(line, type=_Started).thread_id)
         elif kind == "item.started":

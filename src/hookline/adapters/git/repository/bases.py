@@ -5,16 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.adapters.git.door import NETWORK
+from hookline.adapters.git.door import HALF_MADE, NETWORK
 from hookline.adapters.git.refs import is_plain_name
 from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.domain.work.repository import BRANCH_PREFIX, RepositoryError
 
 if TYPE_CHECKING:
     from hookline.adapters.git.repository.plumbing import Plumbing
-
-# Git fetches nothing while a worktree is being made, or was left half made.
-_HALF_MADE = "bad object worktrees/"
 
 
 class KnownBase(NamedTuple):
@@ -76,7 +73,7 @@ class Bases:
         async with self._repo.exclusive("fetch"):
             asked = ("fetch", "--quiet", "--no-tags", remote, spec)
             said = await self._repo.ask(*asked, timeout=NETWORK)
-            if said.code and _HALF_MADE in said.err:
+            if said.code and HALF_MADE in said.err:
                 async with self._repo.exclusive(WORKTREES):
                     said = await self._repo.ask(*asked, timeout=NETWORK)
         known = await self.known(base)

@@ -14,6 +14,7 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.conflicts import SHOWN_FILES, marked, passages, sides
 from hookline.adapters.git.repository.notes import RebaseNote
 from hookline.adapters.git.repository.plumbing import STYLE, Plumbing
+from hookline.adapters.git.repository.submodules import fetch_submodules
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.domain.work.repository import ConflictFile, RebaseConflict, Rebased, RepositoryError
 from hookline.errors import Untrusted
@@ -157,7 +158,7 @@ class Changes(msgspec.Struct, frozen=True):
             return RebaseConflict(onto, files, fits, stopped)
         moved = await self._repo.tip(top)
         RebaseNote.forget(place)
-        await self._upkeep.submodules(top)
+        await fetch_submodules(self._repo, top, onto)
         if not await self._repo.is_ancestor(onto, moved):
             raise RepositoryError(f"after the rebase {moved} is not based on {onto}")
         merged = await self._repo.objects.merge_trees(top, onto, head)
@@ -255,9 +256,15 @@ class Trailers(msgspec.Struct, frozen=True):
         return made_now.out.strip()
 
     async def _with_trailers(self, top: str, message: bytes, trailers: Sequence[str]) -> bytes:
+        """The message with these trailers at its end, whatever its author has written there."""
+        own = os.fsencode("\n".join(trailers))
+        if message.rstrip().endswith(b"\n" + own):
+            return message
         wanted = [word for each in trailers for word in ("--trailer", each)]
-        asked = ("interpret-trailers", "--if-exists=addIfDifferent", *wanted)
-        return (await self._repo.git(top, *asked, stdin=message, doing=_NO_TRAILERS)).out
+        asked = ("interpret-trailers", "--no-divider", "--if-exists=add", *wanted)
+        told = (await self._repo.git(top, *asked, stdin=message, doing=_NO_TRAILERS)).out
+        is_last = told.rstrip().endswith(b"\n" + own)
+        return told if is_last else message.rstrip() + b"\n\n" + own + b"\n"
 
 
 def _without_signatures(headers: bytes) -> list[bytes]:

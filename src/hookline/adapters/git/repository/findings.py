@@ -15,8 +15,8 @@ from hookline.adapters.git.repository.changes import Changes
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.resolving import Conflicts
 from hookline.adapters.git.repository.state import SHOWN
+from hookline.adapters.git.repository.submodules import fetch_submodules, submodules
 from hookline.adapters.git.repository.unchecked import UncheckedCommits
-from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch
 from hookline.domain.work.repository import Elsewhere, WorkFinding, named
 from hookline.files import entry_at
@@ -32,7 +32,6 @@ class Findings(msgspec.Struct, frozen=True):
 
     _repo: Plumbing
     _bases: Bases
-    _upkeep: Upkeep
     _changes: Changes
     _conflicts: Conflicts
     _scratch: Scratch
@@ -56,7 +55,7 @@ class Findings(msgspec.Struct, frozen=True):
         # They would replace the base checkout's own files, which git takes for ignored.
         there = [name for name, about in changed.items() if about[1] != _REMOVED]
         own = [WorkFinding("own", _shown(name)) for name in there if is_own(name)]
-        links_found = await self._links(folder, links) if links else ()
+        links_found = await self._links(folder, known.sha, links) if links else ()
         return (*own, *large, *links_found, *await self._unwatched(folder))
 
     async def _findings(self, top: str, names: list[str], largest: int) -> tuple[WorkFinding, ...]:
@@ -131,34 +130,29 @@ class Findings(msgspec.Struct, frozen=True):
             found.append(WorkFinding("large", _shown(name), int(size.text), gone=gone))
         return found
 
-    async def _links(self, folder: str, links: dict[str, str]) -> list[WorkFinding]:
+    async def _links(self, folder: str, base: str, links: dict[str, str]) -> list[WorkFinding]:
         head = await self._repo.tip(folder)
-        modules = await self._modules(folder, head)
-        nested = [WorkFinding("nested", _shown(name)) for name in links if name not in modules]
-        wanted = {name: sha for name, sha in links.items() if name in modules}
+        places, new = await submodules(self._repo, folder, base)
+        found = [WorkFinding("nested", _shown(name)) for name in links if name not in places]
+        found += [WorkFinding("new-submodule", _shown(name)) for name in sorted(new)]
+        wanted = {name: sha for name, sha in links.items() if name in places - new}
         if not wanted:
-            return nested
+            return found
         # A fresh checkout gets what another clone would get; refs of this one prove nothing.
-        async with self._scratch.checkout(head) as path:
+        async with self._scratch.checkout(head, base) as path:
             missing = [
                 name
                 for name, sha in wanted.items()
                 if await self._head_of_submodule(os.path.join(path, name)) != sha
             ]
-            notices = await self._upkeep.submodules(path) if missing else ()
+            notices = await fetch_submodules(self._repo, path, base) if missing else ()
         said = "".join(notices)
-        return nested + [WorkFinding("submodule", _shown(name), said=said) for name in missing]
+        return found + [WorkFinding("submodule", _shown(name), said=said) for name in missing]
 
     async def _head_of_submodule(self, path: str) -> str | None:
         at = own_checkout(path)
         asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         return (await self._repo.door.run(at, *asked)).text if at is not None else None
-
-    async def _modules(self, folder: str, head: str) -> set[str]:
-        """The places of submodules, as the commit itself names them."""
-        paths = ("config", "-z", "--blob", f"{head}:.gitmodules", "--get-regexp", r"\.path$")
-        said = await self._repo.git(folder, *paths)
-        return {entry.partition("\n")[2] for entry in said.names}
 
 
 def _shown(name: str) -> str:

@@ -63,7 +63,7 @@ class GitRepository:
     ) -> None:
         repo = Plumbing(processes, root, folder, environ, base, trusted, hooks_before, clean)
         upkeep, files, folders = Upkeep(repo), ConflictFiles(repo), WorktreeFolders(repo)
-        scratch = Scratch(repo, upkeep, folders)
+        scratch = Scratch(repo, folders)
         self.root = root
         self._repo, self._scratch = repo, scratch
         self.bases = Bases(repo, unborn=unborn, remote=remote)
@@ -79,7 +79,7 @@ class GitRepository:
         self.merges = Merges(repo, self.bases, upkeep, self.changes, files, *ways)
         self.unchecked = UncheckedCommits(repo, self.bases, folders)
         own = (self.changes, self.conflicts, scratch, self.unchecked)
-        self.findings = Findings(repo, self.bases, upkeep, *own)
+        self.findings = Findings(repo, self.bases, *own)
 
     async def describe(self, folder: str | None = None) -> RepositoryState:
         return await describe(self._repo, folder)
@@ -109,5 +109,5 @@ class GitRepository:
             raise RepositoryError(f"there is no remote {name!r}", help=help)
         return said.text
 
-    def scratch(self, sha: str) -> AbstractAsyncContextManager[str]:
-        return self._scratch.checkout(sha)
+    def scratch(self, sha: str, base: str) -> AbstractAsyncContextManager[str]:
+        return self._scratch.checkout(sha, base)

@@ -127,7 +127,7 @@ class Merges(msgspec.Struct, frozen=True):
     ) -> str | MergeConflict:
         """The commits of the work on top of the base, with the content that a merge has."""
         stands = await self._repo.is_ancestor(base.sha, commit)
-        async with self._scratch.checkout(commit) as path:
+        async with self._scratch.checkout(commit, base.sha) as path:
             await self._upkeep.verify(path)
             asked = (*STYLE, *REBASE, base.sha)
             said = await self._repo.git(path, *asked, timeout=HOOKED, hooks=False)

@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.git.checkout import checkout_of
-from hookline.adapters.git.door import Git, GitFailed, only_looks, printable
+from hookline.adapters.git.door import DAMAGED, Git, GitFailed, only_looks, printable
 from hookline.adapters.git.refs import (
     STATUS,
     branch_in,
@@ -229,7 +229,7 @@ class Objects:
         # What a partial clone has not fetched yet is not fetched for this.
         look = ("--objects", "--verify-objects", "--missing=allow-promisor", "--quiet")
         said = await self._repo.git(folder, "rev-list", *look, *asked)
-        if said.code or "error:" in said.err:  # of a file's content git tells by its words alone
+        if said.code or DAMAGED in said.err:
             help = "`git fsck` lists them; another copy of the repository may have them intact"
             raise GitFailed("objects of git are damaged or were replaced", said, help=help)
         return said

@@ -26,6 +26,7 @@ from hookline.adapters.git.repository.conflicts import (
 )
 from hookline.adapters.git.repository.notes import OPEN, WRITING, ConflictNote
 from hookline.adapters.git.repository.plumbing import STYLE, Plumbing
+from hookline.adapters.git.repository.submodules import fetch_submodules
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.domain.work.repository import OpenConflict, RebaseConflict, Rebased, Refused
 from hookline.files import entry_at
@@ -217,7 +218,7 @@ class Conflicts(msgspec.Struct, frozen=True):
         for each in merged.conflicts:
             await self._ready(top, merged, each)
         if all(each.path != ".gitmodules" for each in merged.conflicts):
-            await self._upkeep.submodules(top)
+            await fetch_submodules(self._repo, top, onto)
         note = msgspec.structs.replace(note, state=OPEN)
         note.write(place)
         return note
@@ -313,7 +314,7 @@ class Conflicts(msgspec.Struct, frozen=True):
             why = ("-m", "hookline: resolved on top of the base")
             await self._repo.git(top, "update-ref", *why, "HEAD", head, tip, doing="not committed")
         self._upkeep.forget_conflict(top)
-        await self._upkeep.submodules(top)
+        await fetch_submodules(self._repo, top, note.onto)
         return head
 
     async def _clear_aside(self, top: str, file: Stages) -> None:

@@ -7,7 +7,7 @@ import os
 import msgspec
 
 from hookline.adapters.git.checkout import BrokenWorktree
-from hookline.adapters.git.door import ALONE, NETWORK, RESCUED, printable
+from hookline.adapters.git.door import ALONE, RESCUED, printable
 from hookline.adapters.git.refs import stands_alone
 from hookline.adapters.git.repository.notes import WRITING, ConflictNote, RebaseNote
 from hookline.adapters.git.repository.plumbing import Plumbing
@@ -15,7 +15,6 @@ from hookline.domain.work.repository import RepositoryError
 from hookline.files import bytes_of
 
 _SETTINGS = "look at core.* in `git config --list --show-origin`"
-_GIT_DIR = "git rev-parse --absolute-git-dir"
 
 
 class Upkeep(msgspec.Struct, frozen=True):
@@ -141,26 +140,6 @@ class Upkeep(msgspec.Struct, frozen=True):
         if dirty := await self._repo.dirty(top):
             words = f"not all files in {top} are committed, such as {printable(dirty[0])}"
             raise RepositoryError(words, help="commit them first")
-
-    async def submodules(self, top: str) -> tuple[str, ...]:
-        """Bring submodules to the commits that are recorded; what fails is a notice."""
-        if not os.path.lexists(os.path.join(top, ".gitmodules")):
-            return ()
-        if (odd := await self._odd_submodule(top)) is not None:
-            return (f"submodules could not be updated: {odd}",)
-        asked = ("submodule", "--quiet", "update", "--init", "--recursive")
-        said = await self._repo.git(top, *asked, timeout=NETWORK)
-        return (f"submodules could not be updated: {said.words}",) if said.code else ()
-
-    async def _odd_submodule(self, top: str) -> str | None:
-        """A submodule that is tied to a repository elsewhere, which an update would change."""
-        asked = ("submodule", "--quiet", "foreach", "--recursive", _GIT_DIR)
-        said = await self._repo.git(top, *asked)
-        if said.code:
-            return said.words
-        own = (os.path.join(self._repo.at(top).git_dir, "modules", ""), os.path.join(top, ""))
-        odd = (line for line in said.text.splitlines() if not line.startswith(own))
-        return next((f"one is tied to {line}" for line in odd), None)
 
     def noted_conflict(self, top: str) -> ConflictNote | None:
         """The note of a merge into this task's worktree."""

@@ -15,7 +15,7 @@ from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED
 from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.adapters.git.repository.plumbing import Plumbing
-from hookline.adapters.git.repository.upkeep import Upkeep
+from hookline.adapters.git.repository.submodules import fetch_submodules
 from hookline.adapters.processes.identity import boot_id, process_identity, this_process
 from hookline.digest import sha256
 from hookline.domain.work.repository import RepositoryError, check_task_name
@@ -141,11 +141,10 @@ class Scratch(msgspec.Struct, frozen=True):
     """Temporary detached worktrees."""
 
     _repo: Plumbing
-    _upkeep: Upkeep
     _folders: WorktreeFolders
 
     @asynccontextmanager
-    async def checkout(self, sha: str) -> AsyncIterator[str]:
+    async def checkout(self, sha: str, base: str) -> AsyncIterator[str]:
         """A checkout of one commit that is gone at the end of the block; its path."""
         commit = await self._repo.commit(sha)
         if commit is None:
@@ -162,7 +161,7 @@ class Scratch(msgspec.Struct, frozen=True):
             doing = "no folder to build a commit in"
             await self._repo.ask(*add, doing=doing, timeout=HOOKED, hooks=False)
         try:
-            await self._upkeep.submodules(path)
+            await fetch_submodules(self._repo, path, base)
             yield path
         finally:
             await self._folders.discard(path)

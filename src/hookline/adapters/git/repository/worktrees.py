@@ -17,6 +17,7 @@ from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.push import pushes_of
 from hookline.adapters.git.repository.resolving import Conflicts
+from hookline.adapters.git.repository.submodules import fetch_submodules
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import WorktreeFolders
 from hookline.domain.text.excerpts import first_few
@@ -64,7 +65,7 @@ class Worktrees(msgspec.Struct, frozen=True):
                 await self._conflicts.recover(path)
                 await self._check_on(path, branch)
             else:
-                notices += await self._make(task_id, path, branch)
+                notices += await self._make(task_id, path, onto.sha)
         made = await self._worktree(task_id, base=onto.name)
         return msgspec.structs.replace(made, fresh=fresh, notices=notices)
 
@@ -206,9 +207,9 @@ class Worktrees(msgspec.Struct, frozen=True):
                 help=f"run `git -C {path} switch {wanted}`, and merge what you want to keep",
             )
 
-    async def _make(self, task_id: str, path: str, branch: str) -> tuple[str, ...]:
+    async def _make(self, task_id: str, path: str, base: str) -> tuple[str, ...]:
         """Make a worktree; what is left of an earlier one is taken over, not thrown away."""
-        marker = self._folders.marker(task_id)
+        marker, branch = self._folders.marker(task_id), branch_of(task_id)
         if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
             raise RepositoryError(f"{path} already exists", help="move it away, and try again")
         if not os.path.lexists(marker) and os.path.isdir(path) and os.listdir(path):
@@ -219,7 +220,7 @@ class Worktrees(msgspec.Struct, frozen=True):
         await self._folders.discard(path)
         add, doing = ("worktree", "add", "--quiet", path, branch), "cannot be made"
         await self._repo.ask(*add, doing=f"the worktree of {task_id} {doing}", timeout=HOOKED)
-        notices = await self._upkeep.submodules(path)
+        notices = await fetch_submodules(self._repo, path, base)
         os.unlink(marker)
         return notices
 

@@ -11,13 +11,14 @@ import msgspec
 import psycopg
 from psycopg import generators
 from psycopg.adapt import Transformer
-from psycopg.pq import Escaping, ExecStatus, TransactionStatus
+from psycopg.pq import Conninfo, Escaping, ExecStatus, TransactionStatus
 from psycopg.types.string import TextLoader
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import decoded
 from hookline.adapters.store.postgres.patience import Patience
 from hookline.adapters.store.statements import unusable
+from hookline.domain.store_urls import PARAMETER, WAIT
 from hookline.domain.timestamps import elapsed
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ OPTIONS: dict[str, Any] = {
 }
 _RIGHTS = "ask the owner of the database for the rights that docs/fleet.md lists"
 _REPLICA = "name the primary server: add ?target_session_attrs=read-write to the URL"
+BACKUP = "restore that database's schema `hookline` from a backup, or use another database"
 _KINDS: dict[str, tuple[type[errors.StoreError], str | None]] = {
     "25006": (errors.StoreReadOnly, _REPLICA),
+    **dict.fromkeys(("42P01", "42703"), (errors.StoreCorrupt, BACKUP)),
     "42501": (errors.StoreReadOnly, _RIGHTS),
     "53100": (errors.StoreFull, None),
     "53200": (errors.StoreFull, "free some memory on the server and run the command again"),
@@ -253,7 +256,7 @@ class ServerConnection:
         try:
             connection = psycopg.connect(self._url, **OPTIONS)
         except psycopg.ProgrammingError as problem:  # what it says may repeat a password
-            raise errors.BadInput(f"{self.place} cannot be used", help=_CHECK) from problem
+            raise _unusable(self._url, self.place) from problem
         except psycopg.Error as problem:
             said, whole = _said(problem), str(problem)
             help = next((remedy for sign, remedy in _REMEDIES if sign in whole), _CHECK)
@@ -265,6 +268,17 @@ class ServerConnection:
         # Makes a literal, by PostgreSQL's own library for this connection.
         self.quote = Escaping(connection.pgconn).escape_literal
         return connection
+
+
+def _unusable(url: str, place: str) -> errors.BadInput:
+    """Why libpq does not take a URL: a parameter that it does not know, or another reason."""
+    known = [PARAMETER, WAIT, *(each.keyword.decode() for each in Conninfo.get_defaults())]
+    given = [each.partition("=") for each in url.partition("?")[2].split("&")]
+    for name, sign, _ in given:
+        if sign and name.isidentifier() and name not in known:
+            help = errors.did_you_mean(name, known, "libpq's documentation lists them all")
+            return errors.BadInput(f"{place} has an unknown parameter '{name[:40]}'", help=help)
+    return errors.BadInput(f"{place} cannot be used", help=_CHECK)
 
 
 _OVER = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)

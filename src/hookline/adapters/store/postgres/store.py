@@ -14,7 +14,7 @@ from hookline.adapters.store.postgres.dialect import first_rows, schema
 from hookline.adapters.store.postgres.losses import LossWatch
 from hookline.adapters.store.postgres.patience import Patience
 from hookline.adapters.store.postgres.plans import definitions, functions
-from hookline.adapters.store.postgres.server import ServerConnection
+from hookline.adapters.store.postgres.server import BACKUP, ServerConnection
 from hookline.adapters.store.statements import COMPATIBLE_SCHEMA, SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import read_store_url
@@ -44,6 +44,13 @@ _LACKS_FUNCTIONS = b"SELECT to_regproc(%b) IS NULL AND has_schema_privilege('hoo
 _SEES = b"SET LOCAL search_path = hookline_rows, hookline, pg_catalog"
 _NAME = "INSERT INTO meta VALUES ('store_id', '%s')"
 _UPDATE = "UPDATE hookline.version SET number = %d, oldest = %d"
+# What a migration meets in a database that has another schema than it says.
+_UNLIKE = (
+    *(psycopg.errors.DuplicateTable, psycopg.errors.DuplicateColumn),
+    *(psycopg.errors.DuplicateObject, psycopg.errors.DuplicateFunction),
+    *(psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn),
+    psycopg.errors.UndefinedObject,
+)
 # Each table as one project sees it: without the column that tells projects apart.
 _VIEWS = b"""
 SELECT format('CREATE OR REPLACE VIEW hookline_rows.%I AS SELECT %s FROM hookline.%I'
@@ -189,11 +196,7 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
             run(_read("base.sql"))
         (version,) = run(b"SELECT number FROM hookline.version") or (0,)
         assert isinstance(version, int)
-        if version < SCHEMA_VERSION:
-            _migrate(server, version)
-        if run(_LACKS_FUNCTIONS % _one_function(server)) == (True,):
-            run(_SEES)
-            run(";".join(definitions(server.describe)).encode())
+        _bring_up_to_date(server, version)
         _enter(server, name)
         run(b"COMMIT")
     except BaseException:
@@ -202,6 +205,24 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
     _, found = _look(server, name)
     assert found is not None  # it was made
     return found
+
+
+def _bring_up_to_date(server: ServerConnection, version: int) -> None:
+    if version < 0:
+        raise _wrong_version(server, version)
+    try:
+        if version < SCHEMA_VERSION:
+            _migrate(server, version)
+        _make_functions(server)
+    except _UNLIKE as problem:
+        raise _wrong_version(server, version) from problem
+
+
+def _wrong_version(server: ServerConnection, version: int) -> errors.StoreCorrupt:
+    return errors.StoreCorrupt(
+        f"{server.place} says that it has schema {version}, which its tables do not have",
+        help=BACKUP,
+    )
 
 
 def _migrate(server: ServerConnection, version: int) -> None:
@@ -213,6 +234,14 @@ def _migrate(server: ServerConnection, version: int) -> None:
     server.run(";".join(statements).encode(), first=False)
     views = server.run(_VIEWS, first=False).fetchall()
     server.run(";".join(view for (view,) in views).encode(), first=False)
+
+
+def _make_functions(server: ServerConnection) -> None:
+    """Give this version its functions, if it has none and they may be made."""
+    row = server.run(_LACKS_FUNCTIONS % _one_function(server), first=False).fetchone()
+    if row == (True,):
+        server.run(_SEES, first=False)
+        server.run(";".join(definitions(server.describe)).encode(), first=False)
 
 
 def _enter(server: ServerConnection, name: str) -> None:

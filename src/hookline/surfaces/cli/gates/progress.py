@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.text.terminal import one_line, padded
 from hookline.domain.timestamps import seconds
+from hookline.domain.work.submissions import TURN
 from hookline.flows.waits import moment_of
 from hookline.hooks.gates.verdicts import merge_wait, verdicts
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_reviews import trouble_of
-from hookline.pipeline.gate_verbs import TURN
 from hookline.surfaces.cli.gates.show import POINT_COLUMNS, verdict_pieces
 from hookline.surfaces.cli.live.lines import BAD, OPEN, Piece, ViewLine, clock
 from hookline.surfaces.cli.live.watch import StoreView

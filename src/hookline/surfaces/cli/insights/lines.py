@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.tasks import shown_state
 from hookline.domain.text.terminal import one_line, padded, took, width
 from hookline.surfaces.cli.output import paint, say, untrusted
 
@@ -67,7 +68,7 @@ def _text(column: InsightColumn, cell: Cell) -> str:
     if cell is None or cell == "":
         return UNKNOWN
     if isinstance(cell, str):
-        return one_line(cell)[:LONGEST]
+        return one_line(shown_state(cell) if column.name == "state" else cell)[:LONGEST]
     return _FORMS.get(column.unit, "{:,}".format)(cell)
 
 

@@ -228,7 +228,8 @@ def _show_found(project: Project, found: Survey, agent: str | None) -> None:
     repository = found.version_control
     branch = repository.branch if repository else None
     shown = f"git, branch {untrusted(branch)}" if branch else "git"
-    _line("versions", [shown] if repository else [], "none")
+    is_read = repository is None or repository.problem is None
+    _line("versions", [shown] if repository else [], "none", is_good=is_read)
     say()
 
 

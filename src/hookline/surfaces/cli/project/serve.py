@@ -16,7 +16,7 @@ from hookline.project import user_folder
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import answer, note
-from hookline.trust.page_tokens import PageTokens, page_tokens
+from hookline.trust.page_tokens import PageTokens, page_file, page_tokens
 from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
@@ -59,7 +59,10 @@ def _serve(args: Namespace) -> int:
     with shared.listening(args.host, args.port, "--port") as bound:
         url = _url(args, shared, *bound.getsockname()[:2])
         server = web.PageServer(_served(args, root, web, bound, url, tokens))
-        _tell(args, url, tokens, bound.getsockname()[1])
+        page = f"{url}/#token={tokens.person}"
+        _tell(args, url, page, tokens, bound.getsockname()[1])
+        if args.open:
+            _open(page_file(user_folder(os.environ), root, page))
         if args.agents is None:
             asyncio.run(server.serve())
             return INTERRUPTED
@@ -128,8 +131,7 @@ def _tools(web: Any, environ: dict[str, str]) -> Any:
     return make
 
 
-def _tell(args: Namespace, url: str, tokens: PageTokens, port: int) -> None:
-    page = f"{url}/#token={tokens.person}"
+def _tell(args: Namespace, url: str, page: str, tokens: PageTokens, port: int) -> None:
     told = {"url": page, "port": port, "viewer": None, "tools": None}
     lines = [page]
     if args.viewer_token:
@@ -143,10 +145,13 @@ def _tell(args: Namespace, url: str, tokens: PageTokens, port: int) -> None:
     sys.stdout.flush()
     if not args.json:
         note("anyone with such an address can do what its page can; ^C stops the server")
-    if args.open:
-        import webbrowser  # few want that
 
-        webbrowser.open(page)
+
+def _open(path: str) -> None:
+    import webbrowser  # few want that
+    from pathlib import Path
+
+    webbrowser.open(Path(path).as_uri())
 
 
 def _work(args: Namespace) -> int:

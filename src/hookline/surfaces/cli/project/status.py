@@ -48,7 +48,7 @@ _LOUD = {"merged": "UNTESTED", "done": "UNPROVEN"}
 NARROW = 60
 
 
-class _Line(NamedTuple):
+class _StatusLine(NamedTuple):
     kind: str
     name: str
     told: str
@@ -85,12 +85,12 @@ def show(found: Status, now: str) -> None:
     if len(found.waiting) > MOST_ITEMS:
         say(f"{len(found.waiting) - MOST_ITEMS} more wait: hookline attention")
     held = f"{size(found.store.bytes)}, {plural(found.store.events, 'event')}"
-    _print(_Line("store", "", held, ""), 0)
+    _print(_StatusLine("store", "", held, ""), 0)
     if not lines:
         say('next: hookline run "what the agent should do"')
 
 
-def _print(line: _Line, names: int) -> None:
+def _print(line: _StatusLine, names: int) -> None:
     """A line; its command behind it if there is room, else below."""
     kind = paint(f"{line.kind:8}", STYLES.get(line.kind, "dim"))
     name = f"{paint(padded(line.name, names), 'bold')}  " if line.name else ""
@@ -110,11 +110,11 @@ def _say(text: str, room: int) -> None:
         say(line)
 
 
-def _at_work(kind: str, work: AtWork) -> _Line:
+def _at_work(kind: str, work: AtWork) -> _StatusLine:
     if work.until is not None:
         why = untrusted(work.reason or "it waits", 200)
         then = "then it continues by itself"
-        return _Line(
+        return _StatusLine(
             kind, _name(work), f"{why}, until {moment_text(work.until, work.until)}; {then}"
         )
     parts = [*_limits(work.limits, is_over=kind == STOPPED), *([work.agent] if work.agent else ())]
@@ -125,7 +125,7 @@ def _at_work(kind: str, work: AtWork) -> _Line:
     if work.kind == "run" and work.task_id:
         parts.append(work.task_id)
     parts += [work.reason] if work.reason else ()
-    return _Line(kind, _name(work), untrusted(" · ".join(parts), 200), work.command)
+    return _StatusLine(kind, _name(work), untrusted(" · ".join(parts), 200), work.command)
 
 
 def _worked(kind: str, work: AtWork) -> float | None:
@@ -156,26 +156,26 @@ def _limits(found: list[UsedLimit], *, is_over: bool) -> Iterator[str]:
             yield f"{used}{limit.allowed:,.0f} {unit}"
 
 
-def _waits(item: Item, now: str) -> _Line:
+def _waits(item: Item, now: str) -> _StatusLine:
     since = f"since {moment_text(item.since, now)}: " if item.since else ""
-    return _Line(
+    return _StatusLine(
         "waiting", untrusted(item.id, 40), f"{since}{untrusted(item.message)}", item.command
     )
 
 
-def _finished(kind: str, found: list[FinishedItem], now: str) -> Iterator[_Line]:
+def _finished(kind: str, found: list[FinishedItem], now: str) -> Iterator[_StatusLine]:
     """What is finished and tested, in a line; what is not, each with why."""
     tested = [each for each in found if not each.untested]
     if tested:
         names = first_few([untrusted(each.id, 40) for each in tested], MOST_NAMED)
         the_last = "the last " if len(tested) > 1 else ""
         last = f"{the_last}{_ENDED[kind]} {moment_text(tested[-1].at, now)}"
-        yield _Line(kind, names, last, "hookline report")
+        yield _StatusLine(kind, names, last, "hookline report")
     for each in found:
         if each.untested:
             why = f"{_ENDED[kind]} {moment_text(each.at, now)}: {untrusted(each.untested, 200)}"
             command = f"hookline report {untrusted(shlex.quote(each.id))}"
-            yield _Line(_LOUD[kind], untrusted(each.id, 40), why, command)
+            yield _StatusLine(_LOUD[kind], untrusted(each.id, 40), why, command)
 
 
 COMMANDS = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.events import TURN
+from hookline.domain.tasks import shown_state
 from hookline.surfaces.cli.output import paint, say, say_row, untrusted
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ def task_line(task: Task) -> str:
     labels = " " + paint("[" + ", ".join(map(untrusted, task.labels)) + "]", "dim")
     waits = f"  after {', '.join(task.depends_on)}" if task.state == "created" else ""
     holder = f"  held by {untrusted(task.claim.agent)}" if task.claim else ""
+    state = paint(f"{shown_state(task.state):9}", STATE_STYLE[task.state])
     return (
-        f"{paint(f'{task.id:6}', 'bold')} {paint(f'{task.state:9}', STATE_STYLE[task.state])} "
+        f"{paint(f'{task.id:6}', 'bold')} {state} "
         f"P{task.priority} {untrusted(task.goal, 90)}{labels if task.labels else ''}"
         f"{paint(waits + holder, 'dim')}"
     )
