@@ -13,8 +13,6 @@ from tests.e2e.pipeline_rig import keepers
 if TYPE_CHECKING:
     import subprocess
 
-    import pytest
-
     from tests.e2e.conftest import Cli
     from tests.e2e.hub_rig import Hub, HubPipeline
 
