@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.answers import GateAnswer
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import OK, SKIPPED, Outcome
@@ -84,7 +85,7 @@ HookContext = GateContext
 def hook_context(payload: Mapping[str, Any]) -> HookContext:
     """The payload of a gate as a type, or BadInput."""
     try:
-        return msgspec.convert(payload, HookContext)
+        return typed.convert(payload, HookContext)
     except msgspec.ValidationError as problem:
         raise BadInput(f"this is not the payload of a gate: {problem}") from problem
 
@@ -153,4 +154,4 @@ def _result(outcome: Outcome) -> HookResult:
         return HookResult(HookStatus.SKIP, outcome.error or "its condition is false")
     if outcome.status != OK:
         return HookResult(HookStatus.FAILURE, f"{short_name(outcome.hook)} failed: {outcome.error}")
-    return msgspec.convert(outcome.answer, HookResult, from_attributes=True)
+    return typed.convert(outcome.answer, HookResult, from_attributes=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import Event
 from hookline.domain.hooks.records import not_a_number
 from hookline.errors import BadHook
@@ -73,7 +74,7 @@ def _call(first: str, target: str, given: Any) -> Any:
     if first == "call":
         answer = _find(target)(*given["args"], **given["kwargs"])
     elif first == "event" and "event" in given:
-        answer = _find(target)(msgspec.convert(given["event"], Event), LazyContext())
+        answer = _find(target)(typed.convert(given["event"], Event), LazyContext())
     else:
         answer = _find(target)(given, LazyContext())
     return _run(answer) if hasattr(answer, "__await__") else answer

@@ -68,7 +68,7 @@ def lab(tmp_path: Path, name: str) -> Iterator[Lab]:
     made.cli.close()
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(("name", "problem"), each(PERMANENT))
 def test_one_turn_is_spent_and_what_repairs_it_is_told(lab: Lab, name: str, problem: str) -> None:
     found, resumed = permanent(lab, problem)

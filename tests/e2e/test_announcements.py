@@ -159,6 +159,7 @@ def test_nothing_is_announced_where_nobody_would_be_told(cli: Cli) -> None:
 # Sessions
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     ("line", "outcome", "waits", "code"),
     [

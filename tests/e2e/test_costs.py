@@ -101,6 +101,7 @@ def test_the_turns_of_everybody_are_counted_for_the_task(line: Pipeline, cli: Cl
     assert report.session["cost"] == cost
 
 
+@pytest.mark.torture
 def test_a_limit_of_money_counts_those_who_judge(line: Pipeline, cli: Cli) -> None:
     work = "echo $HOOKLINE_TASK_ID >> log; echo x > parts/$HOOKLINE_TASK_ID"
     turns = {"bot": [{"text": PROMISE, "run": work}], "qa": [{"text": APPROVE}]}

@@ -143,6 +143,7 @@ def test_a_worker_ends_its_turns_when_the_server_steps_back(shared: Cli, pair: P
     assert json.loads(stderr.splitlines()[-1])["error"]["code"] == "store-stepped-back"
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("method", ["merge", "rebase"])
 def test_an_agent_cannot_have_other_tasks_completed(
     cli: Cli, postgres: PostgresServer, method: str

@@ -58,6 +58,7 @@ def test_a_promise_of_completion_is_not_needed_and_not_told(line: Pipeline) -> N
     assert len(line.prompts(task)) == 2
 
 
+@pytest.mark.torture
 def test_a_second_review_knows_what_the_first_one_asked_for(line: Pipeline) -> None:
     """And a reviewer reads the whole task, but not why it was sent back before."""
     asked = line.box.parent / "asked"

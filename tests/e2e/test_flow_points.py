@@ -182,6 +182,7 @@ def test_no_point_is_gone() -> None:
     assert set(LEAST) <= set(POINTS)
 
 
+@pytest.mark.examples(10)
 @pytest.mark.parametrize("point", POINTS)
 def test_a_flow_fires_the_point_and_a_missing_field_is_named(cli: Cli, point: str) -> None:
     look_at(cli, point)

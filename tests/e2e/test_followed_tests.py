@@ -144,6 +144,7 @@ def test_what_steers_the_runner_is_an_edited_test(
     assert project.run().said == (0, "completed", proof)
 
 
+@pytest.mark.torture
 @pytest.mark.examples(1)
 @pytest.mark.parametrize("was_there", [False, True])
 @pytest.mark.parametrize(("name", "text"), [("conftest.py", PASSES), ("pytest.ini", IGNORES)])

@@ -21,6 +21,7 @@ BLOCK = f"{HOOKLINE} task block T-1 --reason 'no key'"
 # A session's task
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("script", [BLOCK, f"{BLOCK}; {PROMISE}", f"{PROMISE}; {BLOCK}"])
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_who_blocks_its_own_task_has_not_completed_it(

@@ -162,6 +162,7 @@ def test_a_host_has_labels_of_its_own_file(fleet: Fleet) -> None:
     assert fleet.once(env)["merged"] == [task]
 
 
+@pytest.mark.torture
 def test_a_host_that_differs_from_what_is_wanted_takes_nothing(fleet: Fleet) -> None:
     task = fleet.cli.add("first", "--type", "code")
     wanted = fleet.cli.json("hosts", "want")["digest"]
@@ -190,6 +191,7 @@ def test_an_agent_is_offered_where_it_can_work(fleet: Fleet) -> None:
     assert error["message"].startswith("eve cannot work on this host: ")
 
 
+@pytest.mark.torture
 def test_an_agent_that_cannot_work_any_more_is_offered_no_longer(fleet: Fleet) -> None:
     """Its login is lost in a turn."""
     login = fleet.outside / "login"

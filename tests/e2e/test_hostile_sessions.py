@@ -58,6 +58,7 @@ VERDICTS = (
 )
 
 
+@pytest.mark.torture
 def test_what_decides_about_a_session_is_not_for_its_agent(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure(UNPROVEN)

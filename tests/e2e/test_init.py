@@ -340,7 +340,7 @@ def test_on_a_terminal_it_asks_first(place: Place, answer: str, code: int, made:
 ASKED = "Run `pytest -q` once? This executes code of this repository [y/N]"
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("answers", "words", "ran", "made"),
     [

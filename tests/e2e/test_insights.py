@@ -108,6 +108,7 @@ def test_the_sql_finds_the_table_and_csv_has_the_same(cli: Cli, line: Pipeline) 
             assert others == expected
 
 
+@pytest.mark.torture
 def test_everything_is_told_in_one_csv(cli: Cli, line: Pipeline) -> None:
     merged(cli, line)
     found = list(csv.DictReader(io.StringIO(cli("insights", "--csv").stdout)))

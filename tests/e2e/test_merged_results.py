@@ -153,6 +153,7 @@ def test_the_view_tells_what_nothing_tested(line: Pipeline, cli: Cli) -> None:
         terminal.close()
 
 
+@pytest.mark.torture
 def test_what_was_tested_is_not(line: Pipeline, cli: Cli) -> None:
     begin(line, "")
     for configuration, makefile in (

@@ -51,6 +51,7 @@ def only(line: Pipeline, task: str) -> None:
     line.check_main()
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "written",
     [

@@ -80,6 +80,7 @@ def test_nobody_judges_their_own_work(line: Pipeline, cli: Cli) -> None:
 # People
 
 
+@pytest.mark.torture
 def test_a_worker_goes_on_when_a_person_approves(line: Pipeline, cli: Cli) -> None:
     line.begin(HUMAN)
     task = cli.add("a part")

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.mcp_rig import Agent
 from tests.e2e.pipeline_rig import Pipeline, keepers
 from tests.e2e.prompt_rig import check_prompt
@@ -50,6 +52,7 @@ def begin(cli: Cli, script: str) -> tuple[Pipeline, str]:
     return line, task
 
 
+@pytest.mark.torture
 def test_a_task_in_a_worktree_is_told_its_gates_and_why_it_was_sent_back(cli: Cli) -> None:
     line, task = begin(
         cli, "case $n in 1) work ;; 2) echo 'No pen.' ;; *) echo me > signed ;; esac\n"

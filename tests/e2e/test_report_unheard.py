@@ -36,6 +36,7 @@ def shell(cli: Cli, words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("form", ["", "--markdown", "--json", "--html -", "T-1 --html -"])
 def test_a_full_disk_is_told_and_the_report_is_not_remembered(worked: Cli, form: str) -> None:
     done = shell(worked, f"report {form} > /dev/full")

@@ -37,6 +37,7 @@ def asked(line: Pipeline) -> str:
     return (line.box / "asked").read_text()
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("place", [".gitattributes", ".git/info/attributes"])
 def test_no_attribute_hides_lines_from_those_who_judge(line: Pipeline, place: str) -> None:
     gates = "hooks: {before_submit: [{gatekeeper: [boss]}, secrets], before_merge: [LIMITS]}\n"

@@ -18,6 +18,7 @@ NO = json.dumps({"verdict": "request_changes", "summary": "Nearly.", "comments":
 JUDGED = "hooks: {before_submit: [], before_merge: [{gatekeeper: [qa]}]}\n"
 
 
+@pytest.mark.torture
 def test_people_see_what_the_reviewer_wants_and_what_the_author_said(cli: Cli) -> None:
     line = Pipeline(cli)
     line.begin(

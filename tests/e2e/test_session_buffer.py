@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.conftest import eventually
 from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, finished, hook, in_order
 
@@ -66,6 +68,7 @@ def test_sources_are_held_in_the_order_in_which_they_spoke(cli: Cli) -> None:
     assert in_order(second.text, "DONE T-2", "DONE T-3", "AFTER", "BEFORE", "do it")
 
 
+@pytest.mark.torture
 def test_tasks_completed_side_by_side_are_all_told_once_in_the_order_of_their_events(
     cli: Cli,
 ) -> None:

@@ -141,6 +141,7 @@ def test_a_session_that_waits_for_its_model_survives_its_process(cli: Cli) -> No
 # Runs that end without an ending
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("how", ["broken", "cancelled", "killed-and-cancelled"])
 def test_the_task_of_a_session_whose_run_is_over_is_free_again(cli: Cli, how: str) -> None:
     rig = Rig(cli)

@@ -38,6 +38,7 @@ def test_an_agent_that_gives_up_in_a_delivery_is_not_done(
     assert rig.trace == []
 
 
+@pytest.mark.examples(3)
 @pytest.mark.parametrize("name", ["BLOCKED", "ESCALATE"])
 @pytest.mark.parametrize("stop", [[{"command": "true"}], ["validation"]], ids=["own", "preset"])
 @pytest.mark.parametrize("hooks", [{}, HELD], ids=["iteration", "delivery"])

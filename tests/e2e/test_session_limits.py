@@ -25,6 +25,7 @@ def limited(rig: Rig, **session: Any) -> None:
     )
 
 
+@pytest.mark.examples(3)
 @pytest.mark.parametrize(
     ("reason", "session", "turn", "iterations"),
     [

@@ -26,6 +26,7 @@ def bot(rig: Rig, **more: Any) -> dict[str, Any]:
     return {"driver": "command", "command": f"sh {rig.box}/agent.sh", **more}
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("whose", ["agents", "task_types"])
 def test_own_hooks_replace_those_of_the_project(cli: Cli, whose: str) -> None:
     rig, repo = Rig(cli), Repo(cli)

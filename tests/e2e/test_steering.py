@@ -320,6 +320,7 @@ BAD = {
 }
 
 
+@pytest.mark.examples(4)
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_hook_is_named_and_the_next_is_asked(cli: Cli, name: str) -> None:
     script, said = BAD[name]

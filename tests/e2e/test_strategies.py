@@ -190,6 +190,7 @@ def test_adaptive_follows_the_runs_metadata(orchestra: Orchestra, metadata: str)
     assert sum(counts) == 3
 
 
+@pytest.mark.torture
 def test_filter_sort_execute_make_one_strategy_of_three_hooks(orchestra: Orchestra) -> None:
     orchestra.keep(4)
     orchestra.use("compose/10-filter.py", "compose/20-sort.py", "compose/30-execute.py")

@@ -230,6 +230,7 @@ def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) ->
 # Interruptions
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("number", "again"),
     [(signal.SIGINT, ("submit", "T-1")), (signal.SIGHUP, ("work", "--once"))],

@@ -314,6 +314,7 @@ def lines_of(process: subprocess.Popen[str]) -> list[str]:
     return seen
 
 
+@pytest.mark.torture
 def test_a_session_is_seen_from_another_clone(clones: Clones) -> None:
     first, second, rig = clones.first, clones.second, clones.rig
     rig.turns(

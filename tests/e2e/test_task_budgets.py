@@ -57,6 +57,7 @@ def waits(line: Pipeline, task: str, said: str, command: str) -> None:
     assert line.cli.task(task)["state"] in ("active", "submitted", "needs_continuation")
 
 
+@pytest.mark.torture
 def test_a_gatekeeper_is_not_asked_once_the_budget_is_spent(line: Pipeline, cli: Cli) -> None:
     budget = KEPT + "session: {budget: {usd: 0.5}}\n"
     begin(line, budget, bot=[{"text": PROMISE, "run": WORK}], qa=[{"text": APPROVE}])

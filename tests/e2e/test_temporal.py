@@ -117,6 +117,7 @@ def decoded(history: str) -> str:
     return history + "".join(base64.b64decode(each).decode() for each in texts)
 
 
+@pytest.mark.torture
 def test_a_run_that_is_cancelled_ends_its_workflow(
     served: Cli, temporal_server: TemporalServer, queue: str
 ) -> None:
@@ -174,6 +175,7 @@ def scheduler_checks(cli: Cli) -> list[dict[str, Any]]:
     return [each for each in checks if each["name"] == "scheduler"]
 
 
+@pytest.mark.torture
 def test_a_worker_ends_though_the_server_is_frozen(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "frozen").mkdir()
     with temporal(tmp_path / "frozen") as server:

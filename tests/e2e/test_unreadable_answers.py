@@ -98,6 +98,7 @@ def test_a_gate_stays_closed(cli: Cli, kind: str) -> None:
         assert answer["message"].startswith("h failed: its answer cannot be read: "), name
 
 
+@pytest.mark.examples(6)
 @each_kind
 @pytest.mark.parametrize(
     "said",

@@ -109,6 +109,7 @@ def test_a_newer_base_that_the_agent_took_is_what_counts(both: Both) -> None:
     assert both.close()["other"] == "newer"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("size", [7, 3, 20])
 def test_markers_are_found_in_every_form(both: Both, size: int) -> None:
     attribute = f"echo '* conflict-marker-size={size}' > .gitattributes; git add .gitattributes\n"

@@ -103,6 +103,7 @@ def test_the_copies_are_as_sound_as_what_they_are_copies_of(recorded: Recorded) 
             assert {name: view.graph.task(name).state for name in states} == states
 
 
+@pytest.mark.torture
 def test_tasks_are_counted_again(recorded: Recorded) -> None:
     expected: dict[str, Counter[str]] = defaultdict(Counter)
     for event in of_type(recorded, "task_completed"):

@@ -75,6 +75,7 @@ async def advanced_by(versions: Versions, version: str) -> None:
             await versions.runs.until(versions.runs.start(works), "completed")
 
 
+@pytest.mark.torture
 def test_runs_continue_and_new_ones_are_for_the_newer_version(versions: Versions) -> None:
     runs = versions.runs
 

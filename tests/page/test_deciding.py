@@ -116,6 +116,7 @@ def test_what_is_still_being_written_about_a_line_is_sent_and_what_is_cancelled_
     assert "Never mind" not in shop.told()
 
 
+@pytest.mark.torture
 def test_a_viewer_is_offered_nothing_that_is_refused(cli: Cli, window: Window) -> None:
     Shop(cli)
     cli.add("tell a story", quiet=False)
@@ -180,6 +181,7 @@ def test_a_person_starts_a_session_on_the_page_and_talks_to_it(cli: Cli, window:
     page.locator(".goal .status", has_text="stopped").wait_for()
 
 
+@pytest.mark.torture
 def test_a_click_resumes_a_session_that_reached_its_limit(cli: Cli, window: Window) -> None:
     shop = Shop(cli)
     (shop.box / "agent").write_text(AGENT.format(box=shop.box, promise="not yet"))

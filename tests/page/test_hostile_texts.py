@@ -11,6 +11,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.gate_rig import Repo
 from tests.page.conftest import Server
 
@@ -51,7 +53,9 @@ def visited(tab: Tab, routes: dict[str, str]) -> None:
         unharmed(tab.page)
 
 
-def test_goals_notes_and_labels(cli: Cli, window: Window) -> None:
+@pytest.mark.examples(1)
+@pytest.mark.parametrize("step", [8, 1])
+def test_goals_notes_and_labels(cli: Cli, window: Window, step: int) -> None:
     assert len(set(PAYLOADS)) >= 60
     cli.configure("agents: {}\n")
     rows = [{"goal": each, "notes": [each], "labels": [label(each)]} for each in PAYLOADS]
@@ -60,7 +64,7 @@ def test_goals_notes_and_labels(cli: Cli, window: Window) -> None:
     tab = window.tab(Server(cli))
     page = tab.open("/tasks")
     page.get_by_text("T-1", exact=True).wait_for()
-    for number in range(1, len(PAYLOADS) + 1):
+    for number in range(1, len(PAYLOADS) + 1, step):
         tab.go(f"/tasks/T-{number}")
         task = page.get_by_role("region", name=f"Task T-{number}", exact=True)
         task.locator(".question").wait_for()
@@ -68,6 +72,7 @@ def test_goals_notes_and_labels(cli: Cli, window: Window) -> None:
     visited(tab, {"/tasks?view=graph": "dependencies", "/search?q=hacked": "hits"})
 
 
+@pytest.mark.torture
 def test_what_hooks_print(cli: Cli, window: Window) -> None:
     printing = "python3 -c \"print(open('payloads').read())\"; cat payloads >&2; exit 1"
     cli.put("payloads", "\n".join(PAYLOADS))
@@ -84,6 +89,7 @@ def test_what_hooks_print(cli: Cli, window: Window) -> None:
     visited(tab, {**routes, f"/events/{seq}": "Printed", "/runs/R-1": SCRIPT})
 
 
+@pytest.mark.torture
 def test_files_diffs_commits_and_gates(cli: Cli, window: Window) -> None:
     repo = Repo(cli)
     says = json.dumps(f"printf %s {shlex.quote(IMAGE + SCRIPT)}; exit 1")

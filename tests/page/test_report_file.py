@@ -103,6 +103,7 @@ def test_text_stays_text_in_a_report(cli: Cli, opened: Opened) -> None:
     assert opened.problems == []
 
 
+@pytest.mark.torture
 def test_an_iteration_takes_little_room_on_a_phone(cli: Cli, opened: Opened) -> None:
     rig = Rig(cli)
     long = {"name": "noisy", "type": "command", "command": "seq 1000 1300; exit 1"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.conftest import eventually
 from tests.page.conftest import Server
 
@@ -27,11 +29,13 @@ def shows(page: Page, expected: list[str]) -> None:
     eventually(lambda: rows(page) == expected, f"the rows {expected}")
 
 
-def test_twelve_tabs_share_one_stream(cli: Cli, window: Window) -> None:
+@pytest.mark.examples(1)
+@pytest.mark.parametrize("count", [4, 12])
+def test_many_tabs_share_one_stream(cli: Cli, window: Window, count: int) -> None:
     cli.configure("agents: {}\n")
     server = Server(cli)
     context = window.context()
-    tabs = [window.tab(server, context) for _ in range(12)]
+    tabs = [window.tab(server, context) for _ in range(count)]
     for tab in tabs:
         tab.open("/tasks")
     for number in range(1, 4):
@@ -99,6 +103,7 @@ def test_a_question_that_fails_is_asked_again(cli: Cli, window: Window) -> None:
     page.get_by_text("The server does not answer").wait_for(state="detached")
 
 
+@pytest.mark.torture
 def test_the_log_of_a_run_has_each_event_once(cli: Cli, window: Window) -> None:
     cli.configure(
         "flows:\n  count: {steps: [{id: a, run: 'true'}, {id: ok, breakpoint: 'On?'},"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.digest import sha256
 from hookline.files import make_private, read_regular, write_whole
 from hookline.immutable import Immutable
@@ -105,7 +106,7 @@ def _digest(path: str) -> str:
 
 def _unchanged(encoded: bytes) -> bool:
     try:
-        watched = msgspec.json.decode(encoded, type=list[Watched])
+        watched = typed.decode(encoded, list[Watched])
     except msgspec.MsgspecError:
         return False
     return all(

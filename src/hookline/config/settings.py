@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.config.reading.problems import ERROR, Problem
 from hookline.hooks.registry import Hook
 
@@ -75,7 +76,7 @@ class Settings(msgspec.Struct, kw_only=True):
         # Data commands never look at sections, and their types take time to build.
         from hookline.config.types import Sections
 
-        return msgspec.json.decode(self.raw_sections, type=Sections)
+        return typed.decode(self.raw_sections, Sections)
 
     @property
     def may_create(self) -> dict[str, list[str]]:
@@ -123,7 +124,7 @@ def _names_in(section: Any) -> Iterator[str]:
 def decode(body: bytes) -> Settings | None:
     """Settings from their JSON, or None if that is not what it holds."""
     try:
-        settings = msgspec.json.decode(body, type=Settings)
+        settings = typed.decode(body, Settings)
     except msgspec.MsgspecError:
         return None
     settings.raw_sections = settings.raw_sections.copy()

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import Event
 from hookline.errors import BadInput
 from hookline.points import POINTS
@@ -371,4 +372,4 @@ def payload_of(event: Event) -> Payload:
     if point is None:
         raise BadInput(f"no payload type is declared for {event.type} events")
     kind: type[Payload] = globals()[point.payload]
-    return msgspec.convert(event.data, kind)
+    return typed.convert(event.data, kind)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.runs import model as runs
 from hookline.domain.runs.model import (
     ERROR,
@@ -140,7 +141,7 @@ def rerun(
             data["pins"] = pins
         journal.write(tx, "run_chapter", identifier, data)
     run = tx.runs.find(identifier)
-    asked = [msgspec.convert(e, runs.Request, from_attributes=True) for e in origin.effects]
+    asked = [typed.convert(e, runs.Request, from_attributes=True) for e in origin.effects]
     journal.request(tx, run, asked)
     done = [effect for effect in origin.effects if effect.resolved_seq is not None]
     for effect in sorted(done, key=lambda each: each.resolved_seq or 0):

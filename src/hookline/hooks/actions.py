@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import PROVENANCE, SYSTEM_NODE, check_type
 from hookline.domain.tasks import DEFAULT_PRIORITY
 from hookline.domain.timestamps import parse
@@ -69,7 +70,7 @@ def perform(tx: Transaction, action: Action, start_flow: StartFlow = unknown_flo
     if unknown := sorted(set(action.payload) - set(kind.__struct_encode_fields__)):
         why = f"{action.type} has no field {', '.join(map(repr, unknown))}"
         raise BadInput(why, help=f"it takes {' '.join(kind.__struct_encode_fields__)}")
-    carry_out(tx, msgspec.convert(action.payload, kind), start_flow)
+    carry_out(tx, typed.convert(action.payload, kind), start_flow)
 
 
 def _create_task(tx: Transaction, given: _NewTask, start_flow: StartFlow) -> None:

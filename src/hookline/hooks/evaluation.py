@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.digest import sha256
 from hookline.domain.payloads import AgentContext, ValidationResult
 from hookline.domain.sessions.promises import find_promises
@@ -80,7 +81,7 @@ class ProjectFiles(NamedTuple):
         """The files that changed since a state that was kept."""
         if kept is None:  # a loop that an older version began
             return []
-        before = msgspec.json.decode(self.blobs.get(kept), type=WorkState)
+        before = typed.decode(self.blobs.get(kept), WorkState)
         return await self.work.between(self.root, before, now)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.condition_fields import condition_fields
 from hookline.domain.hooks.records import SKIPPED
 from hookline.errors import BadInput
@@ -51,7 +52,7 @@ def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registr
     own = next((kind for kind in OWN_TYPES if fields.get(kind) is not None), "default")
     links = tuple(registration_from(each, depth + 1) for each in fields.get("hooks", []))
     try:
-        read = msgspec.convert({"hookType": own, **fields, "hooks": ()}, Registration)
+        read = typed.convert({"hookType": own, **fields, "hooks": ()}, Registration)
     except msgspec.ValidationError as problem:
         raise BadInput(f"a hook cannot be read: {problem}", help=_CHAIN) from problem
     return msgspec.structs.replace(read, hooks=links)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.errors import BadHook, UnknownHook, did_you_mean
 from hookline.immutable import Immutable
 from hookline.plugins import KINDS
@@ -220,7 +221,7 @@ def _check_types(new: Hook) -> None:
     for field in msgspec.structs.fields(Hook):
         value = getattr(new, field.name)
         try:
-            msgspec.convert(value, field.type)
+            typed.convert(value, field.type)
         except msgspec.ValidationError as problem:
             raise _bad(new, f"has {field.name}={_shown(value)}: {problem}") from problem
     if new.timeout is not None and not 0 < new.timeout < float("inf"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.hooks.records import Action, Reply, not_a_number
 from hookline.domain.timestamps import LONGEST_WAIT
@@ -269,7 +270,7 @@ def _convert(reply: Reply, kind: type[A]) -> A:
     if not isinstance(answer, dict):
         raise _unreadable(reply, f"expected an object, not {type(answer).__name__}")
     try:
-        return msgspec.convert({_camel(k): v for k, v in answer.items()}, kind)
+        return typed.convert({_camel(k): v for k, v in answer.items()}, kind)
     except msgspec.ValidationError as problem:
         raise _unreadable(reply, str(problem)) from problem
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.cancelling import end
 from hookline.domain.sessions.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
 from hookline.domain.sessions.validation import PATTERN_FLAGS, RuleFinding, ValidationRule
@@ -233,7 +234,7 @@ async def _search(rule: ValidationRule, world: ValidationWorld, texts: list[str]
     limit = min(_time(rule), PATTERN_TIMEOUT)
     finished = await _run(_MATCHING, world, limit, msgspec.json.encode(given))
     try:
-        return msgspec.json.decode(finished.stdout, type=bool)
+        return typed.decode(finished.stdout, bool)
     except msgspec.MsgspecError as problem:
         raise failure("the search ended without an answer", finished) from problem
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import Event
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.runs.model import UnknownRun
@@ -166,6 +167,6 @@ def _typed_event(defaults: dict[str, str], given: dict[str, Any]) -> Event:
     """The event of a payload that a person typed, who may leave out what they do not care about."""
     dry = {"seq": 0, "id": "dry-run", "timestamp": "1970-01-01T00:00:00.000Z"}
     try:
-        return msgspec.convert({**dry, "data": {}, "metadata": {}, **defaults, **given}, Event)
+        return typed.convert({**dry, "data": {}, "metadata": {}, **defaults, **given}, Event)
     except (msgspec.ValidationError, TypeError) as problem:
         raise BadInput(f"the payload's event is not an event: {problem}") from problem

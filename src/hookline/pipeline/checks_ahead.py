@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.names import short_name
 from hookline.domain.text.display import line_of
 from hookline.domain.work.submissions import OF_PULL_REQUESTS, GateSettings, Submission
@@ -89,9 +90,9 @@ class ChecksAhead:
 
     def __init__(self, around: Surroundings, run: Run, *, of_parts: bool = False) -> None:
         self._around = around
-        self._given = given = msgspec.convert(run.input, _Work)
+        self._given = given = typed.convert(run.input, _Work)
         self._folder = path_here(around.root, given.worktree or "")
-        self._settings = msgspec.convert(run.pins.get(PINS, {}), GateSettings)
+        self._settings = typed.convert(run.pins.get(PINS, {}), GateSettings)
         self._overridden = overridden(around, given.task_id)
         with around.store.read() as view:
             task, before = view.graph.find(given.task_id), authors(view, given.task_id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.names import short_name
 from hookline.domain.sessions.limits import MOST_CUT
 from hookline.domain.sessions.promises import find_promises, without_promises
@@ -125,7 +126,7 @@ class Fixes:
                 max_turns=work.settings.turns,
                 check=False,
             )
-            turn = msgspec.convert(found, Turn)
+            turn = typed.convert(found, Turn)
             if turn.unpaid is None and turn.problem is None:
                 return turn
             # A person has to do what a turn needs first.

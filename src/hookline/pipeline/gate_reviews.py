@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions.promises import without_promises
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.flows.journal import shown
@@ -66,7 +67,7 @@ def comments(verdict: GateVerdict) -> list[str]:
         given = keeper.get("comments") if isinstance(keeper, dict) else None
         for each in given if isinstance(given, list) else ():
             try:
-                said.append(comment_line(msgspec.convert(each, ReviewComment)))
+                said.append(comment_line(typed.convert(each, ReviewComment)))
             except msgspec.ValidationError:
                 continue
     return [line for line in said if line][:MAX_COMMENTS]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.runs.model import INTERRUPTED, PARKED, TERMINAL, JournalEffect, Run
 from hookline.domain.tasks import COMPLETED, OPEN, Task
@@ -156,7 +157,7 @@ class GateRequest(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 def perform(tx: Transaction, run: Run, args: Mapping[str, Any]) -> Any:
     """Carry out one verb; its result is journaled."""
-    asked = msgspec.convert(args, GateRequest)
+    asked = typed.convert(args, GateRequest)
     return _VERBS[asked.verb](tx, run, asked) or {}
 
 
@@ -215,7 +216,7 @@ def unchecked_below(base: str, commits: Sequence[str]) -> str:
 
 
 def _start_merge(tx: Transaction, run: Run, asked: GateRequest) -> dict[str, str]:
-    work = msgspec.convert(run.input, Submission)
+    work = typed.convert(run.input, Submission)
     work = msgspec.structs.replace(work, conversation=asked.conversation, turns=asked.turns)
     pins = {name: value for name, value in run.pins.items() if name != "seq"}
     carried = {"context": asked.context, "submitted": asked.submitted}

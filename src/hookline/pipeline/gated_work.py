@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.work.submissions import GateSettings, Submission, waiting_for
 from hookline.pipeline.repository.conflicts import OpenedConflict
 from hookline.pipeline.repository.requests import PreparedWork
@@ -30,8 +29,8 @@ class GatedWork:
     ) -> None:
         self.ctx = ctx
         self._leave_queue = leave_queue
-        self.submission = msgspec.convert(run.input, Submission)
-        self.settings = msgspec.convert(run.pins.get(PINS, {}), GateSettings)
+        self.submission = typed.convert(run.input, Submission)
+        self.settings = typed.convert(run.pins.get(PINS, {}), GateSettings)
         self.prepared = PreparedWork(goal="")
         self.had_commits = False
         self.compared: Mapping[str, Any] = {}
@@ -58,7 +57,7 @@ class GatedWork:
         place = self.place()
         if self.conflict is not None:
             place["answered"] = self.trouble is None
-        found = self.prepared = msgspec.convert(await self.repo("prepare", place), PreparedWork)
+        found = self.prepared = typed.convert(await self.repo("prepare", place), PreparedWork)
         if found.conflict:
             self.conflict, self._note = self.conflict or WORKTREE, found.note or self._note
         elif found.settled:
@@ -72,7 +71,7 @@ class GatedWork:
     async def open_conflict(self, name: str, prompt: str) -> str | None:
         """Merge the base into the files, as `name` asks; the prompt about what conflicts."""
         asked = await self.repo("open_conflict", self.place())
-        opened = msgspec.convert(asked, OpenedConflict)
+        opened = typed.convert(asked, OpenedConflict)
         if not opened.open:
             return None
         self.conflict, self.unresolved, self._note = name, prompt, opened.note

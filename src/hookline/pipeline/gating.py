@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.names import short_name
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.forge import TOLD
@@ -80,7 +81,7 @@ class Gating:
                 each for each in self.reports if each["point"] != point or each["hook"] in passed
             ]
             said = await self._ctx.hook(point, self._payload(prepared), skip=passed)
-            answer = msgspec.convert(said, PointAnswer)
+            answer = typed.convert(said, PointAnswer)
             self._hear(point, answer)
             if answer.status != "failure":
                 asked, judged = prepared.head, (await self.work.prepare()).head

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.work.forge import TOLD
 from hookline.domain.work.submissions import FORGE, PEOPLE, TRUST, TURN, waiting_for
 from hookline.hooks.gates.reports import BENEATH, LEAKED, runnable
@@ -100,7 +99,7 @@ class _Merging:
             TOLD: gates.told,
             **more,
         }
-        found = msgspec.convert(await work.repo(verb, asked), MergeResult)
+        found = typed.convert(await work.repo(verb, asked), MergeResult)
         self._fixes.ahead = found.ahead or self._fixes.ahead
         return found
 

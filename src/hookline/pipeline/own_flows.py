@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.work.submissions import MERGE, SUBMIT, GateSettings
 from hookline.flows.definitions.finder import FlowDefinition
@@ -68,6 +69,6 @@ def gate_settings(sections: Any) -> GateSettings:
     """The settings of gates under a configuration."""
     if sections is None:
         return GateSettings()
-    settings = msgspec.convert(sections.gates, GateSettings, from_attributes=True)
+    settings = typed.convert(sections.gates, GateSettings, from_attributes=True)
     settings.turn_timeout = sections.session.turn_timeout
     return settings

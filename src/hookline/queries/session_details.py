@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions import limits
 from hookline.domain.sessions import model as sessions
 from hookline.domain.sessions.limits import Progress, SessionLimits
@@ -79,13 +80,13 @@ def endings(view: View, run_id: str) -> list[EndedIteration]:
     """The result of each iteration of a session."""
     events = view.log.events(node_id=run_id, types=("session_iteration_ended",))
     data = [{**event.data, "timestamp": event.timestamp} for event in events]
-    return msgspec.convert(data, list[EndedIteration])
+    return typed.convert(data, list[EndedIteration])
 
 
 def last_iteration(view: View, run_id: str) -> EndedIteration | None:
     """The result of the newest iteration that is over."""
     event = view.log.latest(run_id, ("session_iteration_ended",))
-    return msgspec.convert(event.data, EndedIteration) if event is not None else None
+    return typed.convert(event.data, EndedIteration) if event is not None else None
 
 
 def spent(ended: Sequence[EndedIteration]) -> tuple[float, int]:
@@ -103,9 +104,9 @@ def countdown(view: View, run_id: str, ended: Sequence[EndedIteration]) -> list[
     at_rest = used_at_rest(view, run_id)
     made |= {name: at_rest[name] for name in ("iterations", "minutes") if name in at_rest}
     if begun is None:
-        allowed = msgspec.convert(limits_of(view.runs.find(run_id)), SessionLimits)
+        allowed = typed.convert(limits_of(view.runs.find(run_id)), SessionLimits)
         return [UsedLimit(*each) for each in limits.countdown(allowed, Progress())]
-    found = msgspec.convert(begun.data["countdown"], list[UsedLimit])
+    found = typed.convert(begun.data["countdown"], list[UsedLimit])
     return [UsedLimit(each.name, made.get(each.name, each.used), each.allowed) for each in found]
 
 

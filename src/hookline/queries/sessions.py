@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.answers import BESIDE
 from hookline.domain.runs import model as runs
 from hookline.domain.sessions import model as sessions
@@ -170,7 +171,7 @@ def _ending(view: View, run: Run) -> Mapping[str, Any]:
     if (beside := ended.data.get(BESIDE)) is not None:
         told["beside"] = beside
     if (problem := ended.data.get("problem")) is not None:
-        told["problem"] = msgspec.convert(problem, AgentProblem)
+        told["problem"] = typed.convert(problem, AgentProblem)
     return told
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.runs.model import OK, JournalEffect, Resolution, Run
 from hookline.domain.sessions.validation import ValidationRule
 from hookline.flows.effects import EffectKind
@@ -54,7 +55,7 @@ class CheckEffects:
     async def _checked(self, attempt: Attempt) -> Resolution:
         around, args, run = self._around, attempt.args, attempt.run
         env = {**attempt.environment, **session_environment(args["session"])}
-        rules = msgspec.convert(args["rules"], list[ValidationRule])
+        rules = typed.convert(args["rules"], list[ValidationRule])
         folder, base = self._files.folder(run), args["base"]
         known = None if base else self._files.known(run)
         before = known or (await around.work.state(folder) if rules or base else None)

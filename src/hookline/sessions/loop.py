@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.hooks.answers import BESIDE
 from hookline.domain.sessions import model as sessions
 from hookline.domain.sessions.limits import after_iteration, countdown, reached
@@ -43,9 +42,9 @@ HISTORY = 10
 
 async def session(ctx: Context, run: Run) -> Any:
     """The flow of a session; the values of a chapter come from its pins."""
-    given = msgspec.convert(run.input, SessionInput)
-    plan = msgspec.convert(run.pins.get(PINS, {}), Plan)
-    state = msgspec.convert(ctx.state, State) if ctx.state is not None else None
+    given = typed.convert(run.input, SessionInput)
+    plan = typed.convert(run.pins.get(PINS, {}), Plan)
+    state = typed.convert(ctx.state, State) if ctx.state is not None else None
     return await _Session(ctx, given, plan, state).run_iteration()
 
 

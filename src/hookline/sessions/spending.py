@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import INSIDE, SYSTEM_NODE, TURN, Event
 from hookline.domain.runs.model import JournalEffect, Run, UnknownRun, run_of_place
 from hookline.domain.sessions import model as sessions
@@ -316,7 +317,7 @@ class Spending:
 def recorded_cost(event: Event) -> TurnCost | None:
     """The record of a turn; None for one that Hookline cannot have written."""
     try:
-        return msgspec.convert(event.data, TurnCost)
+        return typed.convert(event.data, TurnCost)
     except msgspec.ValidationError:
         return None
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.payloads import CompletionPromise
 from hookline.domain.sessions.limits import BUDGETS, Progress, SessionLimits
 from hookline.domain.sessions.model import FLOW, SessionInput
@@ -188,7 +189,7 @@ class Chapter:
     def limits(self) -> SessionLimits:
         """The limits that end it."""
         given = {**self.plan.limits, **self.given.limits, **self.state.limits}
-        return msgspec.convert(given, SessionLimits)
+        return typed.convert(given, SessionLimits)
 
     @property
     def lease(self) -> float:

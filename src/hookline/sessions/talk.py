@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.pages.taskpage import indented
 from hookline.domain.runs.model import WAITS_FOR
 from hookline.domain.sessions.model import SIGNAL
@@ -63,7 +64,7 @@ class SessionTalk:
                 timeout=self._chapter.time_left(),
                 check=False,
             )
-            turn = msgspec.convert(found, Turn)
+            turn = typed.convert(found, Turn)
             self._requests.note_cut(found)
             self._chapter.note(turn)
             if turn.wait is None or turn.interrupted:

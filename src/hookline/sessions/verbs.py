@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain import tasks as task_states
 from hookline.domain.events import SYSTEM_NODE, Event
 from hookline.domain.sessions.model import FLOW, LIVE, PAUSED, SIGNAL, STANDING, STOPPED, HeldOutput
@@ -56,7 +55,7 @@ def performer(submit: Submit) -> Callable[[Transaction, Run, Mapping[str, Any]],
     verbs: dict[str, Verb] = {**_VERBS, "end": partial(end, submit=submit)}
 
     def perform(tx: Transaction, run: Run, args: Mapping[str, Any]) -> Any:
-        asked = msgspec.convert(args, SessionRequest)
+        asked = typed.convert(args, SessionRequest)
         return verbs[asked.verb](tx, run, asked)
 
     return perform

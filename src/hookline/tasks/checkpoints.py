@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.timestamps import later, seconds
 from hookline.errors import BadInput, HooklineError
 from hookline.tasks.log_ids import find_event, name_of
@@ -72,7 +73,7 @@ def create(tx: Transaction, task: str, state: CheckpointState) -> Checkpoint:
 def create_from(tx: Transaction, task: str, data: Mapping[str, Any]) -> Checkpoint:
     """Store what a stop hook gave as `checkpointData`."""
     try:
-        state = msgspec.convert(data, CheckpointState)
+        state = typed.convert(data, CheckpointState)
     except msgspec.ValidationError as problem:
         raise BadInput(f"the hook's checkpointData cannot be kept: {problem}") from problem
     return create(tx, task, state)
@@ -109,7 +110,7 @@ def _checkpoint(event: Event, now: str) -> Checkpoint:
         "createdBy": event.metadata.get("triggeredBy"),
         "expired": event.data["expiresAt"] <= now,
     }
-    return msgspec.convert({**event.data, **about}, Checkpoint)
+    return typed.convert({**event.data, **about}, Checkpoint)
 
 
 def _check(state: CheckpointState) -> None:

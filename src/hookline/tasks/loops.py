@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions.limits import Progress, SessionLimits, after_iteration, reached
 from hookline.domain.tasks import ACTIVE
 from hookline.errors import LIMIT, BadInput, HooklineError, IllegalTransition
@@ -192,7 +193,7 @@ def complete(
 
 def fold(started: Event, events: Iterable[Event]) -> Loop:
     """A loop from its events; those of other loops on the same task are left out."""
-    plan = msgspec.convert(started.data["plan"], LoopPlan)
+    plan = typed.convert(started.data["plan"], LoopPlan)
     loop = Loop(
         id=name_of("IT", started),
         task_id=started.node_id,
@@ -220,11 +221,11 @@ def plain_promise(text: str) -> str:
 
 def _change(event: Event) -> dict[str, Any]:
     if event.type == VALIDATED:
-        return {"finding": msgspec.convert(event.data["finding"], LoopFinding)}
+        return {"finding": typed.convert(event.data["finding"], LoopFinding)}
     if event.type == ADVANCED:
         return {
             "iteration": event.data["iteration"],
-            "progress": msgspec.convert(event.data["progress"], Progress),
+            "progress": typed.convert(event.data["progress"], Progress),
             "finding": None,
             "state": event.data.get("state"),
         }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import ADOPTED, Event
 from hookline.errors import BadInput, UnknownHook
 from hookline.tasks.log_ids import find_event, name_of
@@ -87,5 +88,5 @@ def type_of(log: EventLog, hook: str) -> str | None:
 
 
 def _registration(event: Event) -> Registration:
-    read = msgspec.convert(event.data, Registration)
+    read = typed.convert(event.data, Registration)
     return msgspec.structs.replace(read, id=name_of(PREFIX, event))

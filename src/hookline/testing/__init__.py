@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.events import SYSTEM_NODE, Event, event_id
 from hookline.domain.tasks import CREATED, DEPENDS_ON, SETTLED, SPAWNED_BY, Edge, Task
 from hookline.domain.timestamps import iso, seconds
@@ -151,4 +150,4 @@ def _task(identifier: str, fields: Mapping[str, Any]) -> Task:
             f"{identifier}: a task has no {', '.join(unknown)}",
             help=f"its fields are {', '.join(Task.__struct_encode_fields__)}",
         )
-    return msgspec.convert({"goal": identifier, "state": CREATED, **fields, "id": identifier}, Task)
+    return typed.convert({"goal": identifier, "state": CREATED, **fields, "id": identifier}, Task)

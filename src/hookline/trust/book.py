@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.timestamps import to_second
 from hookline.errors import Untrusted
 from hookline.files import text_of
@@ -121,7 +122,7 @@ class TrustBook:
         if data is None:
             return None
         try:
-            grant = msgspec.json.decode(data, type=Grant)
+            grant = typed.decode(data, Grant)
         except msgspec.DecodeError as problem:
             raise Untrusted(f"{text_of(path)} is damaged: {problem}") from problem
         if grant.hash != hash_of(grant.files):

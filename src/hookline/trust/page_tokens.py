@@ -10,6 +10,7 @@ from html import escape
 
 import msgspec
 
+from hookline import typed
 from hookline.digest import sha256
 from hookline.errors import Untrusted
 from hookline.files import text_of
@@ -72,5 +73,5 @@ def _read(path: str) -> PageTokens | None:
         help = "`hookline serve --new-tokens` replaces them"
         raise Untrusted(f"others can read the page's tokens in {text_of(path)}", help=help)
     with suppress(msgspec.MsgspecError):
-        return msgspec.json.decode(data, type=PageTokens)
+        return typed.decode(data, PageTokens)
     return None

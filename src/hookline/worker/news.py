@@ -11,8 +11,7 @@ from collections import deque
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.events import FIRED, MERGED_UNTESTED, Event
 from hookline.domain.runs.model import PARKED, Run
 from hookline.domain.sessions.model import FLOW as SESSION
@@ -133,7 +132,7 @@ class News:
                 message=data.get("message"),
                 iterations=data.get("iterations"),
                 waits_for=data.get("waitsFor", []),
-                problem=msgspec.convert(data.get("problem"), AgentProblem | None),
+                problem=typed.convert(data.get("problem"), AgentProblem | None),
             )
             yield record(ended, event.timestamp)
 

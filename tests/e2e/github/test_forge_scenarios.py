@@ -316,7 +316,7 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unmerged, "CHECKS_WAIT", 0.01)
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_happens_there(hub: Hub, line: HubPipeline, name: str) -> None:
     hub.forget()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import keepers
 
 if TYPE_CHECKING:
     import subprocess
-
-    import pytest
 
     from tests.e2e.conftest import Cli
     from tests.e2e.hub_rig import Hub, HubPipeline
@@ -45,6 +45,7 @@ def begin(line: HubPipeline, hub: Hub) -> None:
     line.turn('if [ "$n" = 1 ]; then work; else touch fixed; fi\n')
 
 
+@pytest.mark.torture
 def test_comments_stand_at_their_lines_of_the_judged_commit(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_result_that_nobody_tested_is_told_as_that(line: HubPipeline, hub: Hub
     assert attention(cli, task) == ""
 
 
+@pytest.mark.torture
 def test_what_somebody_merges_that_no_gate_judged_is_told_by_name(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_forge_says_when_a_person_has_merged(line: HubPipeline, hub: Hub, cl
     assert "pull request 2 was closed without being merged" in result.json["reason"]
 
 
+@pytest.mark.torture
 def test_a_merge_waits_for_approvals_of_this_commit(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub)
     config = (cli.root / "hookline.yaml").read_text()

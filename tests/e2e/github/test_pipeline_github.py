@@ -52,6 +52,7 @@ def test_what_a_person_has_merged_there_is_not_merged_again(
     assert not (line.box / task).exists(), "nobody had anything to mend"
 
 
+@pytest.mark.torture
 def test_a_crash_after_the_merge_there_leads_to_no_second_one(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
     from tests.e2e.hub_rig import Hub, HubPipeline
@@ -38,6 +40,7 @@ def agents(cli: Cli) -> str:
     return f"agents: {json.dumps(profiles)}\nagent: bot\n"
 
 
+@pytest.mark.torture
 def test_each_role_s_cost_is_told_and_kept_up_to_date(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents.agent_records import opencode_error, qwen_limit
 from hookline.adapters.agents.known_agents import GEMINI, OPENCODE, QWEN
 from hookline.adapters.agents.problems import NOT_STARTED, Cause, FailedRequest, cause_of, problem
@@ -97,7 +98,7 @@ def _gemini(said: str, status: int | None) -> FailedRequest:
     if _NO_MODEL.match(said):
         return FailedRequest(said, code="model_not_found")
     try:
-        body = msgspec.json.decode(said, type=_GoogleBody).error
+        body = typed.decode(said, _GoogleBody).error
     except msgspec.MsgspecError:
         return FailedRequest(said, None if status == 500 else status)
     reason = next((each.reason for each in body.details if each.reason), None)

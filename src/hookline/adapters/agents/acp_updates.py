@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.processes.capture import CAP, Capture
 from hookline.domain.sessions.turns import AgentEvent, Usage
 
@@ -111,7 +112,7 @@ class Heard:
     def update(self, params: Any) -> None:
         """Take an update; one of an unknown kind or shape is not for us."""
         try:
-            update = msgspec.convert(params.get("update"), Update)
+            update = typed.convert(params.get("update"), Update)
         except (msgspec.ValidationError, AttributeError):
             return
         if update.cost is not None and update.cost.currency.upper() == "USD":
@@ -129,7 +130,7 @@ class Heard:
 
     def _say(self, update: Update) -> None:
         try:
-            text = msgspec.convert(update.content, HeardContent).text
+            text = typed.convert(update.content, HeardContent).text
         except msgspec.ValidationError:
             return
         if not text:
@@ -198,7 +199,7 @@ def _tokens(result: dict[str, Any]) -> Usage | None:
         if not isinstance(told, dict):
             counts = result["_meta"]["quota"]["token_count"]
             told = {"inputTokens": counts["input_tokens"], "outputTokens": counts["output_tokens"]}
-        tokens = msgspec.convert(told, _Tokens)
+        tokens = typed.convert(told, _Tokens)
     except (msgspec.ValidationError, LookupError, TypeError):
         return None
     cached = (tokens.cached_read_tokens or 0) + (tokens.cached_write_tokens or 0)
@@ -215,7 +216,7 @@ def _qwen_tokens(meta: Any) -> Usage | None:
     What came from a cache is part of its input, and what it thought part of its output.
     """
     try:
-        tokens = msgspec.convert(meta["usage"], _Tokens)
+        tokens = typed.convert(meta["usage"], _Tokens)
     except (msgspec.ValidationError, LookupError, TypeError):
         return None
     return Usage(

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents.problems import FailedRequest
 from hookline.files import open_regular
 
@@ -63,7 +64,7 @@ def opencode_error(env: Mapping[str, str], conversation: str) -> FailedRequest |
     except sqlite3.Error:  # an older version, or a newer one
         return None
     try:
-        error = msgspec.json.decode(row[0] if row and row[0] else "{}", type=_OpenCodeError)
+        error = typed.decode(row[0] if row and row[0] else "{}", _OpenCodeError)
     except msgspec.MsgspecError:
         return None
     if not error.name:
@@ -82,7 +83,7 @@ def _quoted(path: str) -> str:
 def vendor_code(body: str) -> str | None:
     """The code in what a vendor's server sent with an error."""
     try:
-        error = msgspec.json.decode(body[:MAX_BODY], type=_VendorBody).error
+        error = typed.decode(body[:MAX_BODY], _VendorBody).error
     except msgspec.MsgspecError:
         return None
     return error.code if isinstance(error.code, str) else error.type
@@ -105,11 +106,11 @@ def copilot_error(env: Mapping[str, str], conversation: str) -> FailedRequest | 
     path = os.path.join(home, "session-state", os.path.basename(conversation), "events.jsonl")
     for line in reversed(_tail(path)):
         with suppress(msgspec.MsgspecError):
-            event = msgspec.json.decode(line, type=_CopilotEvent)
+            event = typed.decode(line, _CopilotEvent)
             if event.type == "user.message":
                 return None
             if event.type == "session.error":
-                error = msgspec.convert(event.data, _CopilotError)
+                error = typed.convert(event.data, _CopilotError)
                 code = None if error.error_type == _ANY else error.error_type
                 return FailedRequest(error.message, error.status_code, code)
     return None
@@ -138,7 +139,7 @@ def qwen_limit(env: Mapping[str, str], conversation: str) -> FailedRequest | Non
         for project in os.listdir(projects):
             for line in reversed(_tail(os.path.join(projects, project, "chats", name))):
                 with suppress(msgspec.MsgspecError):
-                    entry = msgspec.json.decode(line, type=_QwenEntry)
+                    entry = typed.decode(line, _QwenEntry)
                     if entry.type == "user":
                         return None
                     failed = entry.system_payload.ui_event

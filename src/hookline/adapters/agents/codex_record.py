@@ -13,6 +13,7 @@ from typing import Annotated
 
 import msgspec
 
+from hookline import typed
 from hookline.files import open_regular
 
 # What is looked for is near the end.
@@ -99,7 +100,7 @@ class CodexRecord:
         for line in reversed(self._tail()):
             if mark in line:
                 with suppress(msgspec.MsgspecError):
-                    yield msgspec.json.decode(line, type=_RecordLine).payload
+                    yield typed.decode(line, _RecordLine).payload
 
     def _tail(self) -> list[bytes]:
         self._path = self._path or self._found()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents.codex_record import CodexRecord, Tokens
 from hookline.adapters.agents.lines import notice
 from hookline.domain.sessions.turns import Usage
@@ -38,7 +39,7 @@ class TurnTokens:
         self.record = CodexRecord({**os.environ, **self._talk.request.env}, conversation)
         with suppress(OSError, msgspec.MsgspecError):
             kept = read_regular(self._kept(conversation), MAX_KEPT)
-            self._before = self._total = msgspec.json.decode(kept, type=Tokens)
+            self._before = self._total = typed.decode(kept, Tokens)
 
     def tell(self) -> None:
         """Report what is known by now: a killed process cannot report it later."""

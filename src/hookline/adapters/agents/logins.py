@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents.known_agents import CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN
 from hookline.files import read_regular
 
@@ -41,7 +42,7 @@ class _ClaudeState(msgspec.Struct, rename="camel"):
 async def _claude(program: str, check: HealthCheck) -> Login:
     done = await check.run((program, "auth", "status"))
     try:
-        told = msgspec.json.decode(done.stdout if done else "", type=_ClaudeState)
+        told = typed.decode(done.stdout if done else "", _ClaudeState)
     except msgspec.MsgspecError:
         return Login()
     return Login(told.logged_in, told.auth_method)
@@ -150,7 +151,7 @@ def _read(env: Mapping[str, str], *parts: str) -> bytes | None:
 
 def _settings(env: Mapping[str, str], folder: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(_read(env, folder, "settings.json") or b"{}", type=dict)
+        return typed.decode(_read(env, folder, "settings.json") or b"{}", dict)
     except msgspec.MsgspecError:
         return {}
 

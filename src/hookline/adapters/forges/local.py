@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.processes.file_lock import acquire
 from hookline.digest import sha256
 from hookline.domain.text import forge_texts as texts
@@ -288,7 +289,7 @@ def _opened(path: str) -> BinaryIO:
 
 def _record(data: bytes, path: str) -> Record:
     try:
-        return msgspec.json.decode(data, type=Record)
+        return typed.decode(data, Record)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise _damaged(path, str(problem)) from problem
 

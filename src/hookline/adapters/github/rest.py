@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import httpx2
 import msgspec
 
+from hookline import typed
 from hookline.adapters.github.remotes import GitHubRepository, is_loopback
 from hookline.adapters.network.http import body_of, open_client, tls_for
 from hookline.domain.text.cleaning import Cleaner
@@ -82,7 +83,7 @@ class RestAnswer(NamedTuple):
     def read(self, kind: type[T]) -> T:
         """The body as a value of that type, clean: JSON can spell a secret so that none is seen."""
         try:
-            value: T = self.cleaner.value(msgspec.json.decode(self.body, type=kind))
+            value: T = self.cleaner.value(typed.decode(self.body, kind))
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
             said = shown(self.cleaner.text(str(problem)))
             raise ForgeError(f"GitHub's answer cannot be read: {said}") from None

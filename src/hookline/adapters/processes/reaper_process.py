@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from hookline import typed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hookline.adapters.processes.lease_watch import LeaseWatch
@@ -55,14 +57,13 @@ def _leave() -> None:
 
 def _watched(terms: str, running: dict[str, list[str]], expected: set[str]) -> LeaseWatch:
     sys.path.extend(sys.argv[1:])
-    import msgspec
 
     from hookline.adapters.processes.lease_watch import LeaseTerms, LeaseWatch
 
     def end() -> None:
         _end(dict(running), set(expected))
 
-    return LeaseWatch(msgspec.json.decode(terms, type=LeaseTerms), end)
+    return LeaseWatch(typed.decode(terms, LeaseTerms), end)
 
 
 def _end(running: dict[str, list[str]], expected: set[str]) -> None:

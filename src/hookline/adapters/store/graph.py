@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.store.statements import SQL, Table
 from hookline.domain.projection import LISTS, changes
 from hookline.domain.tasks import (
@@ -46,7 +47,7 @@ _PLACES = {name: place for place, name in enumerate(_COLUMNS)}
 # So many rows are remembered within a transaction.
 _MOST_KNOWN = 1000
 _EMPTY: Columns = dict.fromkeys(_COLUMNS) | dict.fromkeys(LISTS, "[]")
-_decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_list = typed.decoder(tuple[str, ...])
 
 
 @cache

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.store.statements import Table, load
 from hookline.domain.hosts import FORGOTTEN, HostFacts, HostProcess, HostWishes, KnownHost
 
 SQL = load("hosts.sql")
-_facts = msgspec.json.Decoder(HostFacts).decode
+_facts = typed.decoder(HostFacts)
 
 
 class HostTables(Table):
@@ -54,7 +55,7 @@ class HostTables(Table):
 
     def wishes(self) -> HostWishes:
         row = self._run(SQL["host_wishes"]).fetchone()
-        return msgspec.json.decode(row[0], type=HostWishes) if row else HostWishes()
+        return typed.decode(row[0], HostWishes) if row else HostWishes()
 
     def wish(self, wishes: HostWishes) -> None:
         self._run(SQL["wish_of_hosts"], (msgspec.json.encode(wishes).decode(),))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import RESERVED, Event, event_id
 from hookline.errors import UnknownEvent
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.statements import StatementRunner
 
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = typed.decoder(dict[str, Any])
 _BATCH = 1000
 _OWN_TYPES = msgspec.json.encode(sorted(RESERVED)).decode()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.store.statements import Table, load
 from hookline.domain.tasks import task_id, task_number
 from hookline.domain.work.places import WorkPlace
@@ -21,7 +22,7 @@ class WorkPlaceTable(Table):
 
     def find(self, task: str) -> WorkPlace | None:
         row = self._run(SQL["find"], (task_number(task),)).fetchone()
-        return msgspec.json.decode(row[0], type=WorkPlace) if row else None
+        return typed.decode(row[0], WorkPlace) if row else None
 
     def set(self, task: str, place: WorkPlace) -> None:
         self._run(SQL["set"], (task_number(task), msgspec.json.encode(place).decode()))
@@ -37,4 +38,4 @@ class WorkPlaceTable(Table):
 
 
 def _read(rows: StatementRows) -> dict[str, WorkPlace]:
-    return {task_id(n): msgspec.json.decode(text, type=WorkPlace) for n, text in rows}
+    return {task_id(n): typed.decode(text, WorkPlace) for n, text in rows}

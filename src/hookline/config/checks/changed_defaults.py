@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.config.checks.unguarded import RUN_TESTS, has_gates
 from hookline.hooks.kinds import PROGRAM, declares
 from hookline.hooks.language.templates import OPTION
@@ -68,7 +69,7 @@ def _is_unset(key: str) -> Callable[[Settings], bool]:
 
 
 def _given(settings: Settings) -> dict[str, object]:
-    return msgspec.json.decode(settings.raw_sections, type=_GatesGiven).gates
+    return typed.decode(settings.raw_sections, _GatesGiven).gates
 
 
 def _has_tests_of_its_own(settings: Settings) -> bool:

@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from hookline import typed
+
 # In the metadata of a decision: what a stop hook has proven.
 RECEIPT = "receipt"
 # And the session whose change it may be that this one would be proven by.
@@ -68,7 +70,7 @@ def stored_answer(stored: object, kind: type[A]) -> A | None:
     kept = {}
     for field in msgspec.structs.fields(kind):
         with suppress(KeyError, msgspec.ValidationError):
-            kept[field.name] = msgspec.convert(stored[field.encode_name], field.type)
+            kept[field.name] = typed.convert(stored[field.encode_name], field.type)
     try:
         return kind(**kept)
     except TypeError:  # without the field that says what was decided

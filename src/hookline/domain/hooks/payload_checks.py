@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain import payloads
 from hookline.errors import BadInput
 from hookline.points import POINTS
@@ -35,7 +36,7 @@ def problems_of(
                 found.append(FieldProblem(name, f"{point} needs `{name}` in its payload"))
         elif name not in unknown:
             try:
-                msgspec.convert(payload[name], field.type)
+                typed.convert(payload[name], field.type)
             except msgspec.ValidationError as problem:
                 found.append(FieldProblem(name, f"`{name}` does not fit {point}: {problem}"))
     return found

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.tasks import COMPLETED, DEFAULT_PRIORITY, Task
 from hookline.errors import BadInput
 
@@ -163,7 +164,7 @@ def _json_spec(line: str) -> TaskSpec:
         value = msgspec.json.decode(line)
         if not isinstance(value, dict):
             raise _InvalidError("not a JSON object")
-        return _checked(msgspec.convert(_own_fields(value), TaskSpec))
+        return _checked(typed.convert(_own_fields(value), TaskSpec))
     except msgspec.ValidationError as problem:
         raise _InvalidError(str(problem).replace("`$.", "`")) from problem
     except (msgspec.DecodeError, RecursionError) as problem:

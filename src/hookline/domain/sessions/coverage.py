@@ -13,6 +13,7 @@ from xml.parsers import expat
 
 import msgspec
 
+from hookline import typed
 from hookline.errors import BadInput
 
 MAX_REPORT = 32 * 1024 * 1024
@@ -73,10 +74,10 @@ def _reader_of(text: bytes) -> Callable[[bytes], float]:
 
 def _json(text: bytes) -> float:
     try:
-        if "totals" in msgspec.json.decode(text, type=dict[str, msgspec.Raw]):
-            totals = msgspec.json.decode(text, type=_CoveragePy).totals
+        if "totals" in typed.decode(text, dict[str, msgspec.Raw]):
+            totals = typed.decode(text, _CoveragePy).totals
             return _counted(totals.num_statements, totals.percent_covered)
-        lines = msgspec.json.decode(text, type=_Istanbul).total.lines
+        lines = typed.decode(text, _Istanbul).total.lines
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as problem:
         raise BadInput(
             f"the coverage report is not one of coverage.py or Istanbul: {problem}",

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline import typed
 from hookline.domain.payloads import ValidationResult
 from hookline.errors import BadInput
 
@@ -77,7 +78,7 @@ def rule_from(given: Mapping[str, Any]) -> ValidationRule:
         raise BadInput("a validation rule is an object with name and type", help=_EXAMPLE)
     flat = _flat(given)
     try:
-        rule = msgspec.convert(flat, ValidationRule)
+        rule = typed.convert(flat, ValidationRule)
     except msgspec.ValidationError as problem:
         is_known = flat.get("type") in (None, *_NEEDED)
         help = _EXAMPLE if is_known else f"type can be {', '.join(_NEEDED)}"

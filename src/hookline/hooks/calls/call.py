@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from hookline import typed
 from hookline.digest import sha256
 from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
@@ -234,7 +235,7 @@ class HookCaller:
             mail=around.mail,
             ring=around.ring,
         )
-        return self._clean(hook, msgspec.convert(await kind(hook, call, world), Reply))
+        return self._clean(hook, typed.convert(await kind(hook, call, world), Reply))
 
     def _clean(self, hook: Hook, said: Said) -> Said:
         """What a hook said, without secrets; some kinds clean it themselves."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.names import short_name
 from hookline.hooks.builtin import GATES
 
@@ -144,7 +145,7 @@ def gatekeeper_entries(hook: Hook) -> list[GatekeeperEntry]:
     given = hook.metadata.get("arguments")
     names = given.get("names", ()) if isinstance(given, dict) else given
     bare = [{"name": name, "profile": name} for name in names or ()]
-    return msgspec.convert(hook.metadata.get("gatekeepers", bare), list[GatekeeperEntry])
+    return typed.convert(hook.metadata.get("gatekeepers", bare), list[GatekeeperEntry])
 
 
 def _gatekeeper(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import FIRED, Event
 from hookline.domain.hooks.answers import AUTO_ACCEPTED, GateAnswer, stored_answer
 from hookline.domain.hooks.names import short_name
@@ -258,7 +259,7 @@ def record_override(tx: Transaction, task_id: str, override: Override) -> None:
 
 def override_of(event: Event) -> Override:
     """The override that an event records."""
-    return msgspec.convert(event.data, Override)
+    return typed.convert(event.data, Override)
 
 
 def overrides(view: View, task_id: str) -> list[Override]:

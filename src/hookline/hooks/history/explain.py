@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import FIRED, RUN_EVENTS, STEERED, Event
 from hookline.domain.hooks.answers import StopDecision, stored_answer
 from hookline.domain.hooks.names import short_name
@@ -338,7 +339,7 @@ def _failed_checks(view: View, calls: Sequence[Delivery]) -> list[FailedCheck]:
     payload = view.calls.payload(asked.event_seq) if asked else None
     results = (payload or {}).get("validationResults") or []
     with suppress(msgspec.ValidationError):  # the point can be fired by hand, with any payload
-        return [each for each in msgspec.convert(results, list[FailedCheck]) if not each.passed]
+        return [each for each in typed.convert(results, list[FailedCheck]) if not each.passed]
     return []
 
 

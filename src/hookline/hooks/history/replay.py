@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import FIRINGS, Event
 from hookline.domain.tasks import CREATED, Task
 from hookline.errors import BadInput
@@ -99,7 +100,7 @@ async def call_dry(
 def _given_task(given: Any) -> Task | None:
     """The task of a payload; a person who typed it may leave out what they do not care about."""
     try:
-        return msgspec.convert({"goal": "", "state": CREATED, **given}, Task) if given else None
+        return typed.convert({"goal": "", "state": CREATED, **given}, Task) if given else None
     except (msgspec.ValidationError, TypeError) as problem:
         raise BadInput(f"the payload's task is not a task: {problem}") from problem
 

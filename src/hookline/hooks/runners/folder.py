@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from hookline import typed
 from hookline.errors import BadInput
 from hookline.files import text_of
 from hookline.hooks.projectfiles import is_there, read_file
@@ -136,7 +137,7 @@ class Folder:
     def json(self, name: str) -> dict[str, Any]:
         """The object in a JSON file; an empty one if there is none."""
         try:
-            return msgspec.json.decode(self.text(name), type=dict[str, Any])
+            return typed.decode(self.text(name), dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
             return {}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.sessions.validation import ValidationRule
 from hookline.hooks.followed import followed_files, steering_files
@@ -30,7 +31,7 @@ def followed_commands(view: View, task_id: str) -> list[str]:
     """The lines of the validation rules that let the agent of a task edit its tests."""
     found = list(runs_on(view, task_id, SESSION))
     rules = found[-1].pins.get(PINS, {}).get("rules", []) if found else []
-    known = msgspec.convert(rules, list[ValidationRule])
+    known = typed.convert(rules, list[ValidationRule])
     return [rule.command for rule in known if rule.follow and rule.command]
 
 

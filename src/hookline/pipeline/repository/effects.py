@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.runs.model import OK, Resolution, Run
 from hookline.domain.work.forge import ForgeError, ForgeTemporary, MergeWaits, refuse_other_base
 from hookline.domain.work.repository import Kept, RepositoryError
@@ -75,7 +76,7 @@ class RepoEffects:
 
     async def carry_out(self, attempt: Attempt) -> Resolution:
         """Carry out one verb; problems that an agent or a person can fix are part of its value."""
-        asked = msgspec.convert(attempt.args, RepoRequest)
+        asked = typed.convert(attempt.args, RepoRequest)
         worktree = path_here(attempt.around.root, asked.worktree)
         value = await self._done(attempt, msgspec.structs.replace(asked, worktree=worktree))
         return Resolution(OK, msgspec.to_builtins(value))

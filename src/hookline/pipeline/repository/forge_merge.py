@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import OK, SKIPPED
 from hookline.domain.work.forge import MergeOutcome, NotMergeable, PullRequest, objections
@@ -34,7 +33,7 @@ class ForgeMerge:
 
     def __init__(self, place: Workplace, run: Run, task: Task, asked: RepoRequest) -> None:
         self._place, self._around, self._repository = place, place.around, place.repository
-        self._work = msgspec.convert(run.input, Submission)
+        self._work = typed.convert(run.input, Submission)
         self._task, self._asked = task, asked
         self._forge: Forge = place.forge
 

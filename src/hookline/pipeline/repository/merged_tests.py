@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.digest import sha256
 from hookline.domain.hooks.answers import GateAnswer
 from hookline.domain.hooks.records import OK, Outcome
@@ -91,7 +92,7 @@ class MergedTests:
         self, place: Workplace, run: Run, task: Task, prepared: Prepared, key: str
     ) -> None:
         self._around, self._repository = place.around, place.repository
-        self._work = msgspec.convert(run.input, Submission)
+        self._work = typed.convert(run.input, Submission)
         self._task, self._prepared, self._key = task, prepared, key
         self._seen: Seen = "own" if place.is_yours(self._work) else "rebased"
 
@@ -102,7 +103,7 @@ class MergedTests:
         name = await self._name(test)
         known = self._known()
         if name in known:
-            return msgspec.convert(known[name], MergedTest)
+            return typed.convert(known[name], MergedTest)
         found = await self.run(test)
         if found.failure is None and found.by:
             note({**dict(list(known.items())[-KEPT_TREES:]), name: msgspec.to_builtins(found)})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import yaml
 
+from hookline import typed
 from hookline.config import load_settings
 from hookline.config.detection import AGENTS, find_agents
 from hookline.config.types import Agent
@@ -95,7 +96,7 @@ def _suggested(environ: Mapping[str, str]) -> dict[str, Agent]:
 
 def suggested(name: str) -> Agent:
     """The profile that `init` writes for an agent."""
-    return msgspec.convert(yaml.safe_load(AGENTS[name]), Agent)
+    return typed.convert(yaml.safe_load(AGENTS[name]), Agent)
 
 
 async def _asked(profiles: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, AgentHealth]:

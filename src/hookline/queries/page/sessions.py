@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.runs.model import EVERY, run_number
 from hookline.domain.tasks import Task
 from hookline.domain.timestamps import seconds
@@ -202,7 +201,7 @@ def iteration_rows(events: list[Event]) -> list[IterationRow]:
 def _iteration_row(number: int, events: list[Event]) -> IterationRow:
     begun = next((each for each in events if each.type == "session_iteration"), None)
     over = next((each for each in reversed(events) if each.type.endswith("_ended")), None)
-    ended = msgspec.convert(over.data, EndedIteration) if over is not None else EndedIteration()
+    ended = typed.convert(over.data, EndedIteration) if over is not None else EndedIteration()
     began, until = begun.timestamp if begun else None, over.timestamp if over else None
     return IterationRow(
         chapter=number,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.work.submissions import MERGE
 from hookline.pipeline.gated_work import PINS
 from hookline.pipeline.repository.requests import MergeResult
@@ -56,7 +57,7 @@ def merged_by(view: View, run: Run) -> MergedWork | None:
         value = effect.value if is_merge and isinstance(effect.value, dict) else {}
         if value.get("status") != MERGED:
             continue
-        made = msgspec.convert(value, MergeResult)
+        made = typed.convert(value, MergeResult)
         is_rebased = run.pins.get(PINS, {}).get("method") == "rebase"
         return MergedWork(
             task_id=run.input["taskId"],

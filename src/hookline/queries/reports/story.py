@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.records import Delivery
 from hookline.domain.runs.projection import effects_of
 from hookline.domain.sessions.turns import Usage
@@ -201,7 +202,7 @@ def _ended_iteration(effect: JournalEffect) -> EndedIteration:
     if not isinstance(ended, dict):  # it was put aside, and is damaged
         return EndedIteration(reason=ended)
     value = effect.value if isinstance(effect.value, dict) else {}
-    return msgspec.convert({**ended, **value.get("used", {})}, EndedIteration)
+    return typed.convert({**ended, **value.get("used", {})}, EndedIteration)
 
 
 class _Reader:
@@ -221,7 +222,7 @@ class _Reader:
         if effect.kind == "agent":
             yield _turn(effect, value, at, duration)
         elif effect.kind == "validate":
-            found = msgspec.convert(value.get("results", []), list[CheckedRule])
+            found = typed.convert(value.get("results", []), list[CheckedRule])
             yield Checked(at=at, seconds=duration, results=found, seq=effect.requested_seq)
         elif effect.kind == "hook":
             yield from self._point(effect, value)
@@ -248,7 +249,7 @@ class _Reader:
         places = [self._fired.get((point, name + more)) for more in ("", REGISTERED)]
         found = (seq for seq in places if seq is not None)
         calls = [call for seq in found for call in self._view.calls.deliveries(seq)]
-        decision = msgspec.convert(value, ToldDecision) if "action" in value else None
+        decision = typed.convert(value, ToldDecision) if "action" in value else None
         if calls or decision is not None:
             yield Fired(
                 point=point,
@@ -265,7 +266,7 @@ def _turn(
     error = value.get("error") or effect.error
     if error is None and value.get("interrupted"):
         error = "interrupted"
-    usage = msgspec.convert(value.get("usage", {}), Usage)
+    usage = typed.convert(value.get("usage", {}), Usage)
     return ToldTurn(
         step=effect.step,
         at=at,

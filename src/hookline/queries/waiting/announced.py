@@ -8,8 +8,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.domain.announcements import NEEDED, near
 from hookline.domain.payloads import AttentionNeeded, AttentionOver
 from hookline.domain.runs import model as runs
@@ -90,7 +89,7 @@ def _about(kind: str, item: Item) -> str:
 
 def over(announced: Mapping[str, Any]) -> AttentionOver:
     """Something that no longer waits, as it was announced."""
-    before = msgspec.convert(announced, AttentionNeeded)
+    before = typed.convert(announced, AttentionNeeded)
     subject = _subject(before.kind, before.id)
     return AttentionOver(
         kind=before.kind,

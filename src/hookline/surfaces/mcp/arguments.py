@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline import typed
 from hookline.errors import BadInput
 from hookline.hooks.registered import REGISTERABLE
 from hookline.tasks.notes import Kind
@@ -257,7 +258,7 @@ def read(
     given = {name: value for name, value in arguments.items() if value is not None}
     try:
         msgspec.json.encode(given)  # half a surrogate pair is text that nothing can store
-        return msgspec.convert(clean(given), kind)
+        return typed.convert(clean(given), kind)
     except (UnicodeEncodeError, RecursionError) as problem:
         raise BadInput(f"{tool}: the arguments are not JSON that can be stored") from problem
     except msgspec.ValidationError as problem:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.hooks.evaluation import AgentReport
 from hookline.operations.sessions import loops
 from hookline.tasks import registrations
@@ -125,7 +126,7 @@ def iteration_complete(visit: Visit, args: a.IterationComplete) -> Any:
 
 
 async def _evaluate(visit: Visit, args: a.LoopReport) -> tuple[Loop, bool]:
-    report = msgspec.convert(args, AgentReport, from_attributes=True)
+    report = typed.convert(args, AgentReport, from_attributes=True)
     return await loops.evaluate(visit.app, visit.agent, args.iteration_id, report)
 
 

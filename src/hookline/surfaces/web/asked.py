@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from hookline import typed
 from hookline.errors import BadInput
 from hookline.surfaces.web import given
 
@@ -61,7 +62,7 @@ def names(text: str | None) -> tuple[str, ...] | None:
 def matched(text: str) -> dict[str, str]:
     """The value that each column has to have, as JSON says it."""
     try:
-        return msgspec.json.decode(text, type=dict[str, str])
+        return typed.decode(text, dict[str, str])
     except msgspec.MsgspecError as problem:
         raise BadInput(f"match is a JSON object of texts: {problem}") from problem
 
@@ -69,7 +70,7 @@ def matched(text: str) -> dict[str, str]:
 def from_query(route: Route, query: Mapping[str, str]) -> given.Given:
     """The parameters of an address."""
     try:
-        found = msgspec.convert(dict(query), route.takes, strict=False)
+        found = typed.convert(dict(query), route.takes, strict=False)
     except msgspec.ValidationError as problem:
         raise BadInput(f"the parameters are wrong: {problem}") from problem
     return _bounded(found)
@@ -78,7 +79,7 @@ def from_query(route: Route, query: Mapping[str, str]) -> given.Given:
 def from_body(route: Route, body: bytes) -> given.Given:
     """The body of a request."""
     try:
-        found = msgspec.json.decode(body or b"{}", type=route.takes)
+        found = typed.decode(body or b"{}", route.takes)
     except msgspec.MsgspecError as problem:
         raise BadInput(f"the body is wrong: {problem}") from problem
     except RecursionError as problem:

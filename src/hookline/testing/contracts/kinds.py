@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
+from hookline import typed
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
@@ -197,7 +198,7 @@ class KindContract:
     def hook(self, rule: str, folder: Path, value: Any, **more: Any) -> Hook:
         """A hook as the configuration reads it."""
         point, kind = POINTS[CASES[rule].point], KINDS.load(self.name)
-        converted = msgspec.convert(value, kind.VALUE)
+        converted = typed.convert(value, kind.VALUE)
         prompt = "What do you say?" if self.agents else None
         read = read_value(
             self.name, Written(converted, point, str(folder), self.agents, prompt=prompt)

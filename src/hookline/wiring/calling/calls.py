@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from hookline import typed
 from hookline.adapters.processes.identity import end_group, kill_marked
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.errors import HooklineError
@@ -104,4 +103,4 @@ def _end_strays(key: str) -> None:
 
 
 def _end_child(child: str) -> None:
-    end_group(msgspec.json.decode(child, type=ProcessGroup))
+    end_group(typed.decode(child, ProcessGroup))

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
+from hookline import typed
 from hookline.digest import sha256
 from hookline.files import make_private, read_regular, write_whole
 
@@ -29,9 +30,7 @@ def remember_look(home: str, store_id: str, at: str, moment: str) -> None:
 
 def _looks(home: str, store_id: str) -> dict[str, str]:
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(
-            read_regular(_path(home, store_id), LARGEST), type=dict[str, str]
-        )
+        return typed.decode(read_regular(_path(home, store_id), LARGEST), dict[str, str])
     return {}
 
 

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
-import msgspec
-
+from hookline import typed
 from hookline.adapters.git.checkout import Checkout
 from hookline.adapters.git.door import Git, GitReply
 from hookline.adapters.processes.identity import kill_group
@@ -37,4 +36,4 @@ def end_children(database: str) -> None:
         return
     with suppress(StoreError), inspected(database) as store:  # or it was killed while creating it
         for child in store.children():
-            kill_group(msgspec.json.decode(child, type=ProcessGroup))
+            kill_group(typed.decode(child, ProcessGroup))

@@ -15,6 +15,7 @@ import msgspec
 from acp import PROTOCOL_VERSION, RequestError
 from acp.connection import Connection
 
+from hookline import typed
 from hookline.adapters.agents import acp_session, acp_updates, problems
 from hookline.adapters.agents.acp_failures import (
     AUTH_REQUIRED,
@@ -252,7 +253,7 @@ class _Turn:
     async def _ask(self, method: str, params: dict[str, Any], kind: type[Answer]) -> Answer:
         answer = await self._connection.send_request(method, params)
         try:
-            return msgspec.convert(answer or {}, kind)
+            return typed.convert(answer or {}, kind)
         except msgspec.ValidationError as why:
             raise AcpFailure(f"the agent's answer to {method} cannot be read: {why}") from None
 
@@ -292,7 +293,7 @@ class _Turn:
 
     def _permit(self, params: Any) -> acp_session.Permission:
         try:
-            asked = msgspec.convert(params, _Question)
+            asked = typed.convert(params, _Question)
         except msgspec.ValidationError as why:
             raise RequestError.invalid_params({"details": str(why)}) from None
         if self._is_cancelled:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents import claude_lines as claude
 from hookline.adapters.agents import lines
 from hookline.adapters.agents.health import examined
@@ -170,11 +171,11 @@ class _ClaudeTurn(lines.HeardTurn):
 
     def take(self, line: bytes) -> None:
         """One line of output; a line that is not a message raises."""
-        kind = msgspec.json.decode(line, type=claude.AnyLine)
+        kind = typed.decode(line, claude.AnyLine)
         name = f"system/{kind.subtype}" if kind.type == "system" else kind.type
         if name in self._kinds:
             shape, hear = self._kinds[name]
-            hear(msgspec.json.decode(line, type=shape))
+            hear(typed.decode(line, shape))
 
     def turn(self, done: Finished, conversation: str) -> AgentTurn:
         """The whole turn, once the program is over."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents import lines
 from hookline.adapters.agents.codex_record import Tokens
 from hookline.adapters.agents.codex_tokens import TurnTokens
@@ -217,19 +218,19 @@ class _CodexTurn(lines.HeardTurn):
 
     def take(self, line: bytes) -> None:
         """One line of output; a line that is not a message raises."""
-        kind = msgspec.json.decode(line, type=_OutputLine).type
+        kind = typed.decode(line, _OutputLine).type
         if kind == "thread.started":
-            self._began(msgspec.json.decode(line, type=_Started).thread_id)
+            self._began(typed.decode(line, _Started).thread_id)
         elif kind == "item.started":
-            self._item_began(msgspec.json.decode(line, type=_ItemLine).item)
+            self._item_began(typed.decode(line, _ItemLine).item)
         elif kind == "item.completed":
-            self._item_ended(msgspec.json.decode(line, type=_ItemLine).item)
+            self._item_ended(typed.decode(line, _ItemLine).item)
         elif kind == "turn.completed":
-            self._total = msgspec.json.decode(line, type=_Completed).usage
+            self._total = typed.decode(line, _Completed).usage
         elif kind == "turn.failed":
-            self._problem = msgspec.json.decode(line, type=_Failed).error.message
+            self._problem = typed.decode(line, _Failed).error.message
         elif kind == "error":
-            self._problem = msgspec.json.decode(line, type=_Complaint).message
+            self._problem = typed.decode(line, _Complaint).message
             lines.notice(self._talk, self._problem)
 
     def turn(self, done: Finished) -> AgentTurn:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.adapters.agents.lines import run_program, timed_out
 from hookline.domain.sessions.turns import AgentEvent, AgentTurn, ScriptedTurn
 from hookline.errors import BadInput
@@ -60,7 +61,7 @@ def read_script(root: str, script: str) -> list[ScriptedTurn]:
     """The turns of a script of the project, or BadInput that says what is wrong with it."""
     try:
         found = msgspec.json.decode(read_regular(os.path.join(root, script), MAX_SCRIPT))
-        turns = msgspec.convert(found, list[ScriptedTurn])
+        turns = typed.convert(found, list[ScriptedTurn])
     except OSError as problem:
         raise BadInput(f"the script {script} cannot be read: {problem.strerror}") from problem
     except msgspec.ValidationError as problem:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
@@ -154,5 +155,5 @@ def recorded_history(seen: bytes | None, keep: Callable[[bytes], None]) -> LossW
     """The history as it was kept before; what cannot be read counts for nothing."""
     before = None
     with suppress(msgspec.MsgspecError):
-        before = msgspec.json.decode(seen or b"", type=Position)
+        before = typed.decode(seen or b"", Position)
     return LossWatch(before, lambda position: keep(msgspec.json.encode(position)))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.text.excerpts import last_line
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.builtin.gates.commands import DetectedTests, find_runner
@@ -73,7 +74,7 @@ class MergedResult(msgspec.Struct, frozen=True):
 
 def _merged(judging: Judging) -> MergedResult | None:
     found = judging.context.extra.get(MERGED)
-    return None if found is None else msgspec.convert(found, MergedResult)
+    return None if found is None else typed.convert(found, MergedResult)
 
 
 async def run_tests(judging: Judging) -> GateAnswer:

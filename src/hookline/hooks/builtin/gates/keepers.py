@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions.turns import GATEKEEPER
 from hookline.domain.text.display import line_of
 from hookline.domain.work.repository import control_changes, control_told
@@ -241,7 +242,7 @@ def _read(text: str) -> ReviewVerdict:
     if answer is None:
         raise ValueError("it does not end with the JSON object")
     try:
-        verdict = msgspec.convert(answer, ReviewVerdict)
+        verdict = typed.convert(answer, ReviewVerdict)
     except msgspec.ValidationError as problem:
         raise ValueError(f"its object is wrong: {problem}") from problem
     if verdict.verdict == "approve" and any(each.blocking for each in verdict.remarks):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.work.forge import TOLD, Review, objections
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
@@ -59,7 +60,7 @@ def decisions_of(judging: Judging) -> list[Approval]:
     """What people decided at this gate, about any commit."""
     given = judging.context.extra.get("approvals", [])
     try:
-        found = msgspec.convert(given, list[Approval])
+        found = typed.convert(given, list[Approval])
     except msgspec.ValidationError as problem:
         raise HookFailure(f"people's decisions cannot be read: {problem}") from problem
     return [each for each in found if each.hook == judging.hook.name]

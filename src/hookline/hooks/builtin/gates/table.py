@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.payloads import GateContext
 from hookline.domain.work.forge import ForgeError, ForgeTemporary
 from hookline.domain.work.repository import RepositoryError
@@ -71,7 +72,7 @@ async def ask_gate(hook: Hook, call: Call, world: World) -> GateAnswer:
 
 def _judging(hook: Hook, call: Call, world: World) -> Judging:
     try:
-        context = msgspec.json.decode(call.payload, type=GateContext)
+        context = typed.decode(call.payload, GateContext)
         arguments = read_arguments(GATE_ARGUMENTS[hook.target], hook.metadata.get("arguments"))
     except msgspec.ValidationError as problem:
         raise HookFailure(f"a gate cannot read its context: {problem}") from problem

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.events import Event
 from hookline.domain.hooks.records import Reply
 from hookline.domain.timestamps import seconds
@@ -62,7 +63,7 @@ class _Sent(NamedTuple):
 
 async def notify(hook: Hook, call: Call, world: World) -> Reply:
     """Send a notification, or a sample of one; what is recorded says where it went."""
-    given = msgspec.convert(hook.metadata["arguments"], Notify)
+    given = typed.convert(hook.metadata["arguments"], Notify)
     env = {**world.environ, **hook.env}
     sent = _Sent(given, _content(call, world), call, world, env)
     return Reply(text=await _CHANNELS[given.channel](sent))
@@ -71,8 +72,8 @@ async def notify(hook: Hook, call: Call, world: World) -> Reply:
 def _content(call: Call, world: World) -> Content:
     payload = msgspec.json.decode(call.payload)
     if "messages" in payload:
-        return msgspec.convert(payload, Content)
-    event = msgspec.convert(payload["event"], Event)  # a person tries the hook
+        return typed.convert(payload, Content)
+    event = typed.convert(payload["event"], Event)  # a person tries the hook
     return Content(
         key=f"test-{os.urandom(8).hex()}",  # none is like the one before
         at=event.timestamp,

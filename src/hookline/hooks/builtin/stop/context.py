@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.hooks.answers import StopDecision
 from hookline.domain.text.display import line_of, shortened
 from hookline.errors import BadInput
@@ -143,7 +144,7 @@ def read_arguments(kind: type[A], given: Any) -> A:
 
 def _convert(value: object, kind: type[T], otherwise: str) -> T:
     try:
-        return msgspec.convert(value, kind)
+        return typed.convert(value, kind)
     except msgspec.ValidationError as problem:
         raise BadInput(f"{otherwise}: {problem}") from problem
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import typed
 from hookline.domain.sessions.turns import ModelWait
 from hookline.domain.timestamps import seconds
 
@@ -175,6 +176,6 @@ def read(line: FeedRecord) -> tuple[Any, float] | None:
     if kind is None:
         return None
     try:
-        return msgspec.convert(line["data"], kind), seconds(line["timestamp"])
+        return typed.convert(line["data"], kind), seconds(line["timestamp"])
     except (msgspec.ValidationError, KeyError, TypeError, ValueError, OverflowError):
         return None
