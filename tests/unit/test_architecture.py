@@ -27,6 +27,7 @@ ABRIDGED = {
     "errors",
     "immutable",
     "programs",
+    "typed",
     "version",
 }
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from hookline import typed
 from hookline.domain.hooks.names import short_name
 from hookline.domain.text.display import line_of
-from hookline.domain.work.submissions import OF_PULL_REQUESTS, GateSettings, Submission
+from hookline.domain.work.submissions import OF_PULL_REQUESTS, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
 from hookline.hooks.gates.reports import command_of
@@ -26,7 +23,7 @@ from hookline.hooks.told_commands import (
     told_inline,
     with_command,
 )
-from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, PINS
+from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, settings_of, work_input
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.project import path_here
 from hookline.sessions.point_calls import hooks_at, overridden
@@ -58,17 +55,6 @@ _LIMITS = ("files", "lines", "bytes")
 _STEPS = ("rebase_on_main", "create_pr")
 
 
-class _Work(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """What the inputs of sessions, submissions and merges have in common."""
-
-    task_id: str
-    agent: str | None = None
-    worktree: str | None = None
-    branch: str | None = None
-    base: str | None = None
-    skip_pr: bool = False
-
-
 class _Check(NamedTuple):
     """A check, what it does, and the command with which the agent can run it."""
 
@@ -90,9 +76,9 @@ class ChecksAhead:
 
     def __init__(self, around: Surroundings, run: Run, *, of_parts: bool = False) -> None:
         self._around = around
-        self._given = given = typed.convert(run.input, _Work)
+        self._given = given = work_input(run)
         self._folder = path_here(around.root, given.worktree or "")
-        self._settings = typed.convert(run.pins.get(PINS, {}), GateSettings)
+        self._settings = settings_of(run)
         self._overridden = overridden(around, given.task_id)
         with around.store.read() as view:
             task, before = view.graph.find(given.task_id), authors(view, given.task_id)

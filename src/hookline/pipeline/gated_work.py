@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline import typed
 from hookline.domain.work.submissions import GateSettings, Submission, waiting_for
 from hookline.pipeline.repository.conflicts import OpenedConflict
@@ -21,6 +23,27 @@ PINS = "gates"
 WORKTREE = "worktree"
 
 
+class WorkInput(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """What the inputs of sessions, submissions and merges have in common."""
+
+    task_id: str
+    agent: str | None = None
+    worktree: str | None = None
+    branch: str | None = None
+    base: str | None = None
+    skip_pr: bool = False
+
+
+def work_input(run: Run) -> WorkInput:
+    """The work that a run is about."""
+    return typed.convert(run.input, WorkInput)
+
+
+def settings_of(run: Run) -> GateSettings:
+    """What a run keeps of the configuration of gates."""
+    return typed.convert(run.pins.get(PINS, {}), GateSettings)
+
+
 class GatedWork:
     """The work of one run, as the repository and the store know it."""
 
@@ -30,7 +53,7 @@ class GatedWork:
         self.ctx = ctx
         self._leave_queue = leave_queue
         self.submission = typed.convert(run.input, Submission)
-        self.settings = typed.convert(run.pins.get(PINS, {}), GateSettings)
+        self.settings = settings_of(run)
         self.prepared = PreparedWork(goal="")
         self.had_commits = False
         self.compared: Mapping[str, Any] = {}

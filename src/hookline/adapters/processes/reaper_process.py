@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 
-from hookline import typed
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hookline.adapters.processes.lease_watch import LeaseWatch
@@ -57,7 +55,7 @@ def _leave() -> None:
 
 def _watched(terms: str, running: dict[str, list[str]], expected: set[str]) -> LeaseWatch:
     sys.path.extend(sys.argv[1:])
-
+    from hookline import typed
     from hookline.adapters.processes.lease_watch import LeaseTerms, LeaseWatch
 
     def end() -> None:
