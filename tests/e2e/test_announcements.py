@@ -102,6 +102,7 @@ def test_a_question_of_a_flow_is_told_and_its_answer_ends_it(rig: Rig) -> None:
     assert [each["id"] for each in rig.messages("/over")] == ["R-1 ok"]
 
 
+@pytest.mark.torture
 def test_a_hook_that_fails_is_told_and_that_it_works_again(rig: Rig) -> None:
     rig.configure(
         rig.webhook(),

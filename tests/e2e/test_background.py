@@ -240,6 +240,7 @@ def test_a_killed_worker_is_started_again(line: Pipeline, cli: Cli) -> None:
     eventually(lambda: running(cli) == [], "rest")
 
 
+@pytest.mark.torture
 def test_a_worker_in_the_background_is_watched_by_its_name(line: Pipeline, cli: Cli) -> None:
     code, error = cli.refused("attach", "work")
     assert (code, error["message"]) == (1, "no worker is running")

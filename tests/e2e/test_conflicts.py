@@ -80,6 +80,7 @@ def test_markers_that_are_left_are_told_by_their_lines_and_asked_for_again(sides
     sides.check(task)
 
 
+@pytest.mark.torture
 def test_conflicts_without_lines_are_told_in_words_and_decided_by_the_files(sides: Sides) -> None:
     sides.start(KINDS)
     task = sides.part(MY_KINDS, theirs=THEIR_KINDS)

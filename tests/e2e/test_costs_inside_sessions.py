@@ -40,6 +40,7 @@ def _configure(rig: Rig, usd: float, **sections: Any) -> None:
     rig.configure(ADVICE, agents=agents, events=["look"], flows=ASK, **sections)
 
 
+@pytest.mark.torture
 def test_what_an_agent_starts_is_counted_for_its_session_and_its_task(rig: Rig, cli: Cli) -> None:
     _configure(rig, 0.25, session={"budget": {"usd": 3}})
     other = cli.add("another")

@@ -167,6 +167,7 @@ def test_each_profile_is_looked_up_as_a_session_would(
     assert not (place.root / "ran").exists()
 
 
+@pytest.mark.examples(6)
 @pytest.mark.parametrize(
     ("statement", "check", "words"),
     [

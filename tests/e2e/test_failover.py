@@ -108,6 +108,7 @@ def test_the_branches_of_what_was_lost_are_kept(shared: Cli, pair: Pair) -> None
     assert line.merges() == [known, lost]
 
 
+@pytest.mark.torture
 def test_the_doctor_says_what_a_failover_would_lose(shared: Cli, pair: Pair) -> None:
     shared.add("a task")
     follows = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"

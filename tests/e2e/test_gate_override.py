@@ -70,6 +70,7 @@ def test_only_people_override_and_only_a_gate_that_stands_there(line: Pipeline, 
     assert cli("submit", task).code == 3
 
 
+@pytest.mark.torture
 def test_an_override_ends_when_somebody_works_on_the_task_again(line: Pipeline, cli: Cli) -> None:
     line.begin(GATED)
     task = cli.add("a part", "--type", "part")

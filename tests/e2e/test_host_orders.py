@@ -179,6 +179,7 @@ def test_a_host_that_differs_from_what_is_wanted_takes_nothing(fleet: Fleet) -> 
     assert said
 
 
+@pytest.mark.torture
 def test_an_agent_is_offered_where_it_can_work(fleet: Fleet) -> None:
     old = fleet.cli.put("../claude", "#!/bin/sh\necho 1.0.0 '(Claude Code)'\n", mode=0o755)
     agents = f"{ADA}  eve: {{driver: claude-code, command: {old.resolve()}}}\n"

@@ -54,6 +54,7 @@ def merged(cli: Cli, line: Pipeline) -> None:
     assert line.merges() == ["T-1", "T-2"]
 
 
+@pytest.mark.torture
 def test_what_gates_said_and_tasks_took(cli: Cli, line: Pipeline) -> None:
     merged(cli, line)
     gates = {row["gate"]: row for row in rows(cli, "gates")}
@@ -78,6 +79,7 @@ def test_what_gates_said_and_tasks_took(cli: Cli, line: Pipeline) -> None:
     assert {row["state"] for row in rows(cli, "states")} >= {"ready", "active", "submitted"}
 
 
+@pytest.mark.torture
 def test_a_figure_leads_to_its_rows(cli: Cli, line: Pipeline) -> None:
     merged(cli, line)
     found = cli.json("insights", "gates", "--rows", "gate=noted", "verdict=rejected")

@@ -378,6 +378,7 @@ def test_garbage_does_not_end_the_server(cli: Cli) -> None:
     assert found == {"taskCount": 0, "tasks": []}
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_and_its_hooks(cli: Cli, ending: signal.Signals) -> None:
     task = cli.add("one")

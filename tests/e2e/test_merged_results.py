@@ -220,6 +220,7 @@ def test_each_package_tests_the_merged_result_and_none_can_be_taken_away(
     assert line.merges() == [kept]
 
 
+@pytest.mark.torture
 def test_a_gatekeeper_that_gives_no_verdict_is_asked_once_more(line: Pipeline, cli: Cli) -> None:
     agents = {
         "bot": {"driver": "command", "command": "true"},

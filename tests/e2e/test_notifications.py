@@ -224,7 +224,7 @@ CHANNELS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.examples(2)
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("channel", CHANNELS, ids=lambda each: str(each["notify"]))
 @pytest.mark.parametrize("status", [200, 500])
 def test_secrets_stand_in_no_record(rig: Rig, channel: dict[str, Any], status: int) -> None:

@@ -148,6 +148,7 @@ def look_at_hooks_and_events(page: Page) -> None:
     assert "iteratoin" in wrong["problem"]
 
 
+@pytest.mark.torture
 def test_an_approval_merges_the_work(repo: Repo, cli: Cli) -> None:
     repo.begin(HUMAN)
     task = cli.add("Add a thing")
@@ -175,6 +176,7 @@ def test_an_approval_merges_the_work(repo: Repo, cli: Cli) -> None:
         assert decided["data"]["by"] == "Ada <ada@example.org>"
 
 
+@pytest.mark.torture
 def test_comments_on_lines_reach_the_agent(repo: Repo, cli: Cli) -> None:
     repo.begin(HUMAN + FIXER)
     task = cli.add("Add a thing")

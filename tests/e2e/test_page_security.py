@@ -422,6 +422,7 @@ def test_with_a_certificate_it_speaks_tls(cli: Cli, tmp_path: Path) -> None:
 # What is shown
 
 
+@pytest.mark.torture
 def test_nothing_that_is_shown_becomes_code(page: Page, shared: Cli) -> None:
     assert len(set(PAYLOADS)) >= 60
     named = {page.do("/api/tasks", {"goal": text})["taskId"]: text for text in PAYLOADS}

@@ -42,6 +42,7 @@ def test_who_plans_knows_the_checks_of_each_part(cli: Cli) -> None:
     assert "must pass these on its own:\n- listed: `grep -q T log`\n- run_tests: " in plan
 
 
+@pytest.mark.torture
 def test_the_parts_are_merged_first_and_one_lane_is_enough(cli: Cli) -> None:
     line = _begin(cli)
     done = line.worker("--agents", "1")

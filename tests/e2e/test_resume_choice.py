@@ -6,6 +6,8 @@ import json
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hookline.errors import LIMIT
 from tests.e2e.conftest import eventually
 
@@ -20,6 +22,7 @@ cat ../say
 """
 
 
+@pytest.mark.torture
 def test_an_interrupted_session_comes_before_one_at_its_limit(cli: Cli) -> None:
     outside = cli.root.parent
     cli.put("agent.sh", AGENT)

@@ -46,6 +46,7 @@ def left_in_its_ending(rig: Rig, turn: str, how: str, iterations: int = 5) -> No
     assert session.returncode == 130
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("how", ["kill", "interrupts"])
 def test_one_call_goes_on_with_a_session_that_was_left_in_its_ending(cli: Cli, how: str) -> None:
     rig = Rig(cli)

@@ -325,6 +325,7 @@ def test_stop_hooks_whose_conditions_are_false_are_not_called_unregistered(cli: 
 # Several sessions that hear of the same task
 
 
+@pytest.mark.torture
 def test_each_of_several_sessions_is_told_by_its_own_name_and_with_its_own_hooks(cli: Cli) -> None:
     rig = Rig(cli)
     told = "echo DONE {{task_id}} for {{session}} of {{agent}} in {{iteration}}"

@@ -120,6 +120,7 @@ def order(trace: list[Line]) -> list[str]:
     return [line.part for line in trace if line.what == "begin"]
 
 
+@pytest.mark.torture
 def test_sequential_takes_one_at_a_time_in_order(orchestra: Orchestra) -> None:
     orchestra.keep(3)
     orchestra.use("sequential.sh")
@@ -178,6 +179,7 @@ ADAPTED: dict[str, Callable[[list[Line]], bool]] = {
 }
 
 
+@pytest.mark.torture
 @pytest.mark.examples(1)
 @pytest.mark.parametrize("metadata", ADAPTED)
 def test_adaptive_follows_the_runs_metadata(orchestra: Orchestra, metadata: str) -> None:

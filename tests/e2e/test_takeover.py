@@ -98,6 +98,7 @@ def test_a_first_turn_that_was_cut_is_made_again(clones: Clones) -> None:
     assert clones.repo.merged() == ["two"]
 
 
+@pytest.mark.torture
 @pytest.mark.examples(1)
 @pytest.mark.parametrize("before", ["a clone that is gone", "its own"])
 def test_work_that_was_begun_without_a_copy_goes_on_elsewhere(clones: Clones, before: str) -> None:

@@ -75,6 +75,7 @@ def test_a_gatekeeper_is_not_asked_once_the_budget_is_spent(line: Pipeline, cli:
     assert cli.task(task)["state"] == "completed"
 
 
+@pytest.mark.torture
 def test_a_fix_is_not_begun_once_the_budget_is_spent(line: Pipeline, cli: Cli) -> None:
     budget = KEPT + "session: {budget: {tokens: 15}}\ngates: {tries: 1}\n"
     qa = [{"text": CHANGES}, {"text": APPROVE}]

@@ -212,6 +212,7 @@ def test_any_number_of_endings_is_one(
     assert cli.task("T-1")["state"] == "ready"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_any_order_of_signals_ends_a_session_by_its_first(cli: Cli, seed: int) -> None:
     chance = random.Random(seed)

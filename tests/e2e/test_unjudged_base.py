@@ -35,6 +35,7 @@ def line(cli: Cli) -> Pipeline:
     return Pipeline(cli)
 
 
+@pytest.mark.torture
 def test_a_base_that_was_moved_behind_its_checkout_is_told_once(line: Pipeline, cli: Cli) -> None:
     line.begin(GATE + "gates: {test: 'true'}\n", remote=False)
     line.turn(f"{BEHIND}work\n")
@@ -58,6 +59,7 @@ def test_a_base_that_was_moved_behind_its_checkout_is_told_once(line: Pipeline, 
     assert cli.json("attention") == []
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("remote", [True, False])
 def test_a_commit_in_the_checkout_while_an_agent_works_is_told(
     line: Pipeline, cli: Cli, remote: bool

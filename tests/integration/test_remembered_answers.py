@@ -200,6 +200,7 @@ def test_a_ref_that_is_packed_is_not_missing(desk: Desk) -> None:
     assert not is_missing(at, "refs/tags/none")  # git has to tell
 
 
+@pytest.mark.examples(8)
 @pytest.mark.parametrize(
     "name",
     [

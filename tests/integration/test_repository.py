@@ -200,6 +200,7 @@ for task in sys.argv[2:]:
 """
 
 
+@pytest.mark.examples(1)
 def test_processes_that_make_the_same_worktrees_at_once(place: Place) -> None:
     tasks = ("T-1", "T-2", "T-3")
     started = [
@@ -459,6 +460,7 @@ def test_a_detached_commit_is_unsaved_work_too(place: Place) -> None:
     assert isinstance(do(place.repository().worktrees.clean("T-1")), Kept)
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_merged_work_is_cleaned_away_with_its_branch(place: Place, method: Any) -> None:
     made = worked(place)

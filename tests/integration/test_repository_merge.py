@@ -326,6 +326,7 @@ def test_an_unreachable_remote_moves_nothing(shared: Place) -> None:
     assert shared.git("rev-parse", "main") == before
 
 
+@pytest.mark.torture
 def test_two_clones_that_race_merge_each_work_once(shared: Place) -> None:
     """Both land what they prepared on the same base; one is told, and goes again."""
     clone = shared.colleague()

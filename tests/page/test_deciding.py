@@ -92,6 +92,7 @@ def test_a_person_rejects_with_a_comment_on_a_line_and_then_approves(
     page.get_by_text("Nothing waits for you", exact=True).wait_for()
 
 
+@pytest.mark.torture
 def test_what_is_still_being_written_about_a_line_is_sent_and_what_is_cancelled_is_not(
     cli: Cli, window: Window
 ) -> None:

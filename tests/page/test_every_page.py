@@ -135,6 +135,7 @@ def test_a_word_can_be_typed_right_after_its_key(
     assert page.evaluate(PRESSES, key) == "INPUT"
 
 
+@pytest.mark.torture
 def test_times_are_local_and_utc(cli: Cli, window: Window) -> None:
     cli.configure("hooks: {}\n")
     task = cli.task(cli.add("write"))
@@ -146,6 +147,7 @@ def test_times_are_local_and_utc(cli: Cli, window: Window) -> None:
     assert shown.get_attribute("title") == f"{stamp} UTC"
 
 
+@pytest.mark.torture
 def test_an_empty_project_teaches(cli: Cli, window: Window) -> None:
     cli.configure("agents: {}\n")
     tab = window.tab(Server(cli))

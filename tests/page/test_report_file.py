@@ -120,6 +120,7 @@ def test_an_iteration_takes_little_room_on_a_phone(cli: Cli, opened: Opened) -> 
         assert box["height"] < 110  # four lines of text
 
 
+@pytest.mark.torture
 def test_what_a_check_printed_keeps_its_columns(cli: Cli, opened: Opened) -> None:
     rig = Rig(cli)
     prints = "printf 'one\\n    at column four\\n'; exit 1"

@@ -57,6 +57,7 @@ def test_many_tabs_share_one_stream(cli: Cli, window: Window, count: int) -> Non
         shows(tab.page, ["T-1", "T-2", "T-3", "T-4"])
 
 
+@pytest.mark.torture
 def test_a_link_opens_in_a_tab_that_has_no_token(cli: Cli, window: Window) -> None:
     cli.configure("agents: {}\n")
     cli.add("a goal")
@@ -85,6 +86,7 @@ def test_a_restart_under_the_page_loses_and_doubles_nothing(cli: Cli, window: Wi
         shows(page, expected)
 
 
+@pytest.mark.torture
 def test_a_question_that_fails_is_asked_again(cli: Cli, window: Window) -> None:
     cli.configure("agents: {}\n")
     page = window.tab(Server(cli)).open("/tasks")

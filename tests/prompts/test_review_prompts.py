@@ -57,6 +57,7 @@ def begin(line: Pipeline, configuration: str, *answers: Any, **profile: str) -> 
     return box
 
 
+@pytest.mark.torture
 def test_a_review_from_the_first_question_to_the_approval(line: Pipeline) -> None:
     """The gatekeeper's name is no point of view, and what it is asked again says what was wrong."""
     box = begin(line, GATES, "Looks good to me.", ASKS, APPROVES)

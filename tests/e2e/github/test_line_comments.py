@@ -66,6 +66,7 @@ def test_comments_stand_at_their_lines_of_the_judged_commit(
     assert (summary, below, mark[:4]) == ("Two things.", BELOW, "<!--")
 
 
+@pytest.mark.torture
 def test_a_verdict_is_posted_once_although_hookline_dies_of_it(
     line: HubPipeline, hub: Hub, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

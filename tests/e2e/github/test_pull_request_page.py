@@ -61,6 +61,7 @@ def test_a_promise_alone_is_not_what_was_done(
     assert ("## What was done" in pull["body"]) == bool(said)
 
 
+@pytest.mark.torture
 def test_commits_and_files_follow_a_fix(line: HubPipeline, hub: Hub, cli: Cli) -> None:
     line.begin_at(hub, hooks="before_submit: [create_pr, {command: 'test -e fixed'}]")
     line.turn('if [ "$n" = 1 ]; then work; else touch fixed; fi\n')
@@ -96,6 +97,7 @@ def test_commits_hold_the_whole_goal_and_whose_work_it_is(cli: Cli, hub: Hub) ->
     assert len(branches.split()) == 4, "what was pushed stays if it is to"
 
 
+@pytest.mark.torture
 def test_what_was_tested_is_not_tested_again(cli: Cli) -> None:
     line = Pipeline(cli)
     line.begin("hooks: {before_submit: []}\ngates: {test: 'echo x >> $RUNS; make test'}\n")
