@@ -22,6 +22,7 @@ from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 from hookline.insights import Selection, insights
 from hookline.wiring.project.stores import is_kept
+from tests.postgres_server import new_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,7 @@ def recorded(
     made = recorded_day(str(tmp_path_factory.mktemp("day")))
     path = os.path.join(made.root, ".hookline", "hookline.db")
     multiply(path, COPIES, WEEK / 2)
-    url = postgres.url("recounted")
+    url = new_project(postgres)
     with closing(SqliteStore(path)) as source, closing(PostgresStore(url)) as target:
         copy_rows(source, target, lambda view: None)
     environments: list[dict[str, str]] = [{}, {"HOOKLINE_STORE": url}]
