@@ -55,7 +55,7 @@ def update_of_task(columns: tuple[str, ...]) -> str:
     """The statement that sets columns of a task."""
     # Their names come from the projection's own table, never from input.
     assignments = ", ".join(f"{column} = ?" for column in columns)
-    return f"UPDATE tasks SET {assignments} WHERE number = ?"  # noqa: S608
+    return f"UPDATE tasks SET {assignments} WHERE number = ?"  # noqa: S608  # of constants
 
 
 class GraphTables(Table):
